@@ -1,4 +1,4 @@
-"""`streamtok bench`: compares naive with incremental streaming on a file of the user."""
+"""`streamtok bench`: compares naive with incremental streaming on a user's file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .messages import Refused, input_name
 from .options import add_option
 from .progress import show_bar
 
-_MAX_BYTES = 8 << 20  # of the file; more do not improve the figures
-_LITTLE = 1 << 18  # bytes; less takes only microseconds
+_MAX_BYTES = 8 << 20  # bytes of the file to read; more would not improve the figures
+_LITTLE = 1 << 18  # bytes; smaller files take too little time to measure
 _COLUMNS = """
 way         offline: all of the text at once; incremental: a stream encoder; naive: each chunk
             by itself
 µs/chunk    median time for one chunk; MB/s: of text
 tokens      the number of ids
 wrong ids   ids that the whole text does not have at their offset
-cut tokens  ends of chunks that are inside a token of the whole text
-broken      chunks whose ids are not those of their bytes: a character was cut
+cut tokens  chunk ends that fall inside a token of the whole text
+broken      chunks whose ids do not decode to their bytes: a character was cut
 """
 
 

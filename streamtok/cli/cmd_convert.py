@@ -1,6 +1,6 @@
 """`streamtok convert IN OUT`: converts a vocabulary file to another format.
 
-The name of the output or `--to` selects the format. A message tells what that format cannot hold: a
+The name of the output or `--to` selects the format. A message says what that format cannot hold: a
 .tiktoken file, for example, has no pattern.
 """
 

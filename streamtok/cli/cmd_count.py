@@ -1,8 +1,8 @@
 """`streamtok count`: counts the tokens of each file, or of each document.
 
-On a terminal the count so far is shown meanwhile. A signal ends the count: the text read until then
-is counted, and the exit code tells that the count is incomplete (not with `--follow`, which ends
-in no other way).
+On a terminal a bar shows the running count. A signal ends the count: the text read so far is
+counted, and the exit code says that the count is incomplete. With `--follow`, which only a signal
+can end, the exit code is 0.
 """
 
 from __future__ import annotations
@@ -115,17 +115,17 @@ class _Row(NamedTuple):
 
 
 class _Live:
-    """The tokens of one input so far: each document's when it has ended, the sum on a terminal."""
+    """The running count of one input. With --each, prints the count of each document as it ends."""
 
     def __init__(self, args: argparse.Namespace, name: str) -> None:
         self.tokens = 0
         self._args = args
         self._name = name
         self._documents = 0
-        self._before = 0  # tokens of the documents that have ended
+        self._before = 0  # tokens of the finished documents
 
     def add(self, encoder: DocumentEncoder, parts: list[Part], positions: Positions) -> None:
-        """Count the parts. Raises what the encoder raises."""
+        """Encode the parts and count their tokens. Raises the encoder's errors."""
         ids, ends = encoder.encode(parts, positions)
         if self._args.each:
             for end in ends.tolist():
@@ -146,8 +146,8 @@ def _count(
     live: _Live,
     totals: Totals,
 ) -> Signals.Paused | None:
-    """Count one input; the signal that stopped it, or None."""
-    has_lines = args.each and is_terminal(sys.stdout)  # on the same screen
+    """Count one input; return the signal that stopped it, or None."""
+    has_lines = args.each and is_terminal(sys.stdout)  # a bar would mix with them
     try:
         try:
             with show_bar(False, "counting", opened.size, "B") as advance:
@@ -156,7 +156,7 @@ def _count(
                     if not has_lines:
                         advance(opened.read, opened.size or 0, f"{live.tokens:,} tokens")
         except Signals.Paused as stop:
-            with contextlib.suppress(UnicodeDecodeError):  # it stopped inside a character
+            with contextlib.suppress(UnicodeDecodeError):  # stopped inside a character
                 live.add(encoder, opened.stop(), opened.positions)
             return stop
         totals.documents = encoder.documents

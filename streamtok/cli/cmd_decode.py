@@ -1,7 +1,7 @@
 """`streamtok decode`: decodes ids to bytes.
 
 The sidecar of the ids names their encoding and format. Options that contradict it are an error.
-Files that are named together, and the parts of a job, are decoded as one: a part may end inside a
+Several files, or the parts of a job, are decoded as one stream, because a part may end inside a
 character.
 """
 
@@ -71,9 +71,9 @@ def add_parser(subparsers: Any) -> None:
 
 
 class _Source(NamedTuple):
-    """An input: a finished output, or "-", a pipe or a file that nothing describes.
+    """An input: a finished output with its sidecar; or "-", a pipe or a file without a sidecar.
 
-    job: the folder of the job in parts that it belongs to, "" if none.
+    job: the plan of the job that the output is a part of, "" if none.
     """
 
     file: str
@@ -82,7 +82,7 @@ class _Source(NamedTuple):
 
     @property
     def says(self) -> str:
-        """The source of the encoding's name, for messages."""
+        """The file that names the encoding, for messages."""
         return shown(self.job or sidecar_path(self.file))
 
 
@@ -120,8 +120,8 @@ def run(args: argparse.Namespace) -> int:
                 stack.enter_context(output)
             elif encoding.digest != first.digest:
                 raise Refused(
-                    f"{input_name(source.file)}: its ids are of {encoding.name}, those of "
-                    f"{input_name(given[0])} of {first.name}: decode them one by one"
+                    f"{input_name(source.file)} holds ids of {encoding.name}, but "
+                    f"{input_name(given[0])} ids of {first.name}: decode them one by one"
                 )
             assert output is not None
             for data in _decoded(args, source, encoding, chosen, decoder, add):
@@ -130,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sources(given: list[str], plans: list[str | None]) -> Iterator[_Source]:
-    """The inputs, and in place of a folder the outputs of its job."""
+    """Yield the inputs. In place of a job's folder, yield the outputs of its parts."""
     for file, folder in zip(given, plans, strict=True):
         if folder is not None:
             plan = Plan.load(folder)
@@ -203,7 +203,7 @@ def _encoding(args: argparse.Namespace, source: _Source) -> Encoding:
                 "omit -e"
             )
         return encoding
-    # One of ours, or a vocabulary on this machine: nothing is fetched because a file says so.
+    # A published encoding, or a vocabulary on this machine: a sidecar must not cause a download.
     paths = about.source, about.source.rpartition("@")[0]
     is_here = any(os.path.isfile(one) or os.path.isdir(one) for one in paths)
     found = None
@@ -221,7 +221,7 @@ def _encoding(args: argparse.Namespace, source: _Source) -> Encoding:
 
 
 def _loaded(args: argparse.Namespace, name: str) -> Encoding:
-    """An encoding, loaded once for all parts of a job."""
+    """Load an encoding, only once for all parts of a job."""
     known: dict[str, Encoding] = vars(args).setdefault("encodings", {})
     if name not in known:
         known[name] = encoding_options.load_encoding(name)

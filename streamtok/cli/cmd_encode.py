@@ -47,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
     )
     options.add_files(parser)
     encoding_options.add_text_options(parser, special="refuse")
-    parser.set_defaults(encoding=None)  # a model's own for --chat
+    parser.set_defaults(encoding=None)  # with --chat, the default is the model's own
     groups = options.add_options(parser, EncodeJob)
     options.add_glob(groups["inputs and documents (default: each input is one document)"])
     output = groups["output"]
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     args.encoding = args.encoding or args.chat or encoding_options.DEFAULT_ENCODING
     job = options.read_options(args, EncodeJob)
     if job.is_in_parts:
-        from . import encode_parts  # a tenth of the time that a command takes to start
+        from . import encode_parts  # takes a tenth of a command's start-up time
 
         return encode_parts.run(args, job)
     encoding = encoding_options.load_encoding(args.encoding)
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     output.check_options()
     threads = job.threads
     if threads is None:
-        # Each thread needs 12 to 20 MB, and pyarrow needs much memory.
+        # Each thread needs 12 to 20 MB, and pyarrow already needs a lot of memory.
         is_arrow = job.parquet is not None or output.family.chosen == "parquet"
         threads = 1 if is_arrow else min(2, usable_cores())
     set_cache_limit(CACHE_BYTES)
@@ -98,8 +98,8 @@ def run(args: argparse.Namespace) -> int:
                 args.signals.heard,
             ).run
         else:
-            # Only a signal ends a followed file. With --resume it is not an end either, because
-            # the next process continues.
+            # A followed file ends only at a signal. With --resume it does not end even then,
+            # because the next process continues it.
             encoder = SpanEncoder(
                 job,
                 encoding,

@@ -1,4 +1,4 @@
-"""`streamtok list`: lists the encodings that have a name."""
+"""`streamtok list`: lists the named encodings."""
 
 from __future__ import annotations
 

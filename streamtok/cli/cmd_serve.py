@@ -52,11 +52,11 @@ def add_parser(subparsers: Any) -> None:
         web, "--max-request SIZE", "bytes of a request (default: 16MiB)", parse_size, 16 << 20
     )
     add_option(web, "--chat FOLDER", "a model's folder, whose chat template encodes messages")
-    add_option(web, "--max-model-len N", "what /tokenize says of the model", parse_positive)
+    add_option(web, "--max-model-len N", "max_model_len in answers of /tokenize", parse_positive)
     add_option(
         web,
         "--hosts NAME,...",
-        "names of this machine that clients may ask for, beside its addresses and localhost",
+        "names that clients may use for this machine, besides its addresses and localhost",
         parse_hosts,
         (),
     )
@@ -108,7 +108,7 @@ def add_parser(subparsers: Any) -> None:
     add_option(parser, "-q --quiet", "do not print the address")
 
 
-# Options of one of the two services only.
+# Options that only one of the two services has.
 _OF_SOCKET = ("unix", "unix_mode", "format", "max_pending")
 _OF_HTTP = ("chat", "max_request", "max_model_len", "hosts")
 

@@ -1,7 +1,7 @@
 """`streamtok show`: the tokens of a text in colours, as it arrives.
 
-No text reaches the terminal unchanged: spaces, line ends and control characters are
-shown as signs (`answers/views/visible.py`). The tokens shown are final: no later text changes it.
+No raw text reaches the terminal: spaces, line ends and control characters are shown as printable
+signs (`answers/views/visible.py`). Tokens are shown only when no later text can change them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Feed:
             write_lines([_line("byte", "id", "rank", "bytes", "text")])
 
     def run(self, blocks: Iterator[bytes]) -> None:
-        """Show the blocks of a text. A signal ends it: what is pending is shown first."""
+        """Show the blocks of a text. At a signal, show the pending tokens, then raise `Paused`."""
         stopped: Signals.Paused | None = None
         try:
             for block in blocks:
@@ -82,7 +82,7 @@ class _Feed:
         try:
             self._feed(b"", True)
         except UnicodeDecodeError:
-            if stopped is None:  # or else it stopped inside of a character
+            if stopped is None:  # otherwise the signal came inside a character
                 raise
         finally:
             self._end_line()

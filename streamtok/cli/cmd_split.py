@@ -1,4 +1,4 @@
-"""`streamtok split`: cuts texts into chunks of at most so many tokens, in the memory of a chunk."""
+"""`streamtok split`: cuts texts into chunks of at most N tokens, holding one chunk in memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         parser,
         "--overlap N",
-        "tokens that a chunk repeats of the one before, at most (default: 0)",
+        "how many tokens of the previous chunk to repeat, at most (default: 0)",
         parse_count_or_0,
         0,
     )
@@ -39,8 +39,8 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         where,
         "--boundary UNIT",
-        "where chunks end, unless that is too far: at a character (the default), pretoken, line "
-        "or paragraph",
+        "where chunks end, or at a finer unit if none fits: character (the default), pretoken, "
+        "line or paragraph",
         default="character",
         choices=("character", "pretoken", "line", "paragraph"),
     )

@@ -77,13 +77,13 @@ def add_parser(subparsers: Any) -> None:
         merges,
         "--pattern NAME|REGEX",
         f"the pre-tokenization pattern: {', '.join(PATTERN_NAMES)} or a regular expression "
-        "(default: cl100k; of wordpiece: bert)",
+        "(default: cl100k; for wordpiece: bert)",
     )
     add_option(
         merges,
         "--special-token TEXT",
         "a special token, whose id follows those of the merges; may be given several times "
-        "(of wordpiece: the ids come first; default: [PAD], [UNK], [CLS], [SEP] and [MASK])",
+        "(for wordpiece the ids come first; default: [PAD], [UNK], [CLS], [SEP] and [MASK])",
         default=[],
         action="append",
     )
@@ -100,7 +100,7 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         merges,
         "--limit-alphabet N",
-        "of wordpiece: only the N most frequent characters are pieces (default: all, which must "
+        "for wordpiece: only the N most frequent characters are pieces (default: all, which must "
         "fit into --vocab-size)",
         parse_positive,
     )
@@ -109,7 +109,7 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         counting,
         "--max-pending SIZE",
-        f"bytes of a line of --jsonl, at most (default: {MAX_LINE >> 20}MiB)",
+        f"largest size of a line of --jsonl (default: {MAX_LINE >> 20}MiB)",
         parse_positive_size,
         MAX_LINE,
     )
@@ -130,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
     if args.model == "bpe" and args.limit_alphabet is not None:
         raise Misused("--limit-alphabet needs --model wordpiece")
     args.pattern = args.pattern or ("cl100k" if args.model == "bpe" else "bert")
-    try:  # now, not after hours of counting
+    try:  # fail now, not after hours of counting
         if args.model == "wordpiece":
             _train(args, Trainer("bert"), args.vocab_size, None)
         else:
@@ -140,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise StreamtokError(str(error)) from None
     if args.to is None and not os.path.splitext(args.output)[1]:
-        format = "tiktoken"  # also of a name without a suffix
+        format = "tiktoken"  # the default for a name without a suffix
     else:
         format = vocabulary_output.choose_format(args.output, args.to)
     _check_output(args.output, format)
@@ -187,14 +187,14 @@ def _train(
 def _report(
     args: argparse.Namespace, trainer: Trainer, encoding: Encoding, format: str, seconds: float
 ) -> None:
-    """Say what was counted and trained, and how to use the file, which has this format."""
+    """Say what was counted and trained, and how to use the output. format: of the output."""
     say(
         f"{trainer.bytes_in:,} bytes, {trainer.n_pieces:,} distinct pre-tokens, "
         f"{encoding.n_vocab:,} tokens in {shown(args.output)}, {seconds:.2f} s"
     )
     if encoding.n_vocab < args.vocab_size:
         say(f"fewer than the requested {args.vocab_size:,} tokens: no pair is left to merge")
-    is_bare = format == "tiktoken"  # tokens and their ids, and no more
+    is_bare = format == "tiktoken"  # holds tokens and their ids only
     note = "; a .tiktoken file cannot hold it" if is_bare else ""
     for text, token in encoding.definition.specials.special.items():
         say(f"special token {text!r} has id {token}{note}")
@@ -209,7 +209,7 @@ def _report(
 
 
 def _check_format(args: argparse.Namespace, trainer: Trainer, format: str) -> None:
-    """Raise now, not after hours, if the format cannot hold what will be trained."""
+    """Raise now, not after hours, if the format cannot hold the vocabulary to be trained."""
     if format == "tiktoken" and args.model == "bpe":
         return
     smallest = _train(args, Trainer(trainer.pattern), 256 + len(args.special_token), None)
@@ -229,7 +229,7 @@ def _save(encoding: Encoding, path: str, format: str) -> None:
 def _check_output(name: str, format: str) -> None:
     """Raise now, not after hours, if the output cannot be written."""
     folder = os.path.dirname(os.path.abspath(name))
-    if os.path.isdir(name) and format != "gpt2":  # a pair of files in a folder
+    if os.path.isdir(name) and format != "gpt2":  # gpt2 is a pair of files in a folder
         raise is_folder(name)
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)

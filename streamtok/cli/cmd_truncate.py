@@ -1,6 +1,6 @@
-"""`streamtok truncate`: writes as much of a text as has at most so many tokens.
+"""`streamtok truncate`: keeps as much of a text as fits in N tokens.
 
-What is dropped of the end is not read. To drop the beginning, all of the text is read.
+Text dropped from the end is not read. To drop the beginning, the whole text is read.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def add_parser(subparsers: Any) -> None:
     add_option(
         parser,
         "--side",
-        "what is dropped: the end or the beginning (default: right)",
+        "the side to drop: the end (right) or the beginning (left; default: right)",
         default="right",
         choices=("right", "left"),
     )
-    add_option(parser, "--json", "write the text, its tokens and whether it was cut")
+    add_option(parser, "--json", "write JSON: the text, its token count and whether it was cut")
     add_option(parser, "-q --quiet", "do not say on standard error what was cut")
     one_text.add_budget_options(parser, parse_count_or_0)
 

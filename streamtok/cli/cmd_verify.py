@@ -1,4 +1,4 @@
-"""`streamtok verify`: checks finished outputs against what was recorded when they were made."""
+"""`streamtok verify`: checks finished outputs against the digests in their sidecars."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each fault. The exit code is 1 if there are any."""
-    files = [*args.outputs, *(f"{one}.bin" for one in args.outputs)]  # or Megatron's prefix
+    files = [*args.outputs, *(f"{one}.bin" for one in args.outputs)]  # .bin: Megatron's prefixes
     with read_bar(args.quiet, "verifying", files) as add:
         report = verify(args.outputs, add)
     if args.json:

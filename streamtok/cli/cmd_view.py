@@ -1,4 +1,4 @@
-"""`streamtok view`: serves the page that shows tokens, streams and differences of encodings."""
+"""`streamtok view`: serves a page that shows tokens, streams and how encodings differ."""
 
 from __future__ import annotations
 

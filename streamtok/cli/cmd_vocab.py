@@ -1,4 +1,4 @@
-"""`streamtok vocab`: looks up tokens of a vocabulary, and lists those that are odd in some way."""
+"""`streamtok vocab`: looks up tokens of a vocabulary, and lists odd ones."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _EXAMPLES = [
     "@ --duplicates --json | head -1",
 ]
 _HEAD = ["id", "rank", "size", "bytes", "text"]
-_MOST_BYTES = 16  # of a token that are shown in hexadecimal
-_MOST_COLUMNS = 48  # of its text; JSON has all of both
+_MOST_BYTES = 16  # bytes of a token shown in hexadecimal
+_MOST_COLUMNS = 48  # columns of its text; --json cuts neither
 
 
 def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
         subparsers, "vocab", run, "look up tokens, and list odd ones", _EXAMPLES
     )
-    parser.set_defaults(failure_code=2)  # as for grep: 1 says that there is no such token
+    parser.set_defaults(failure_code=2)  # as in grep, where 1 means: not found
     encoding_options.add_encoding(parser)
     kinds = parser.add_argument_group(
         "which tokens (one of these; exit code 0: found, 1: none, 2: an error)"
@@ -45,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
     add_option(kind, "--bytes HEX", "tokens that contain these bytes, such as 'e6 9d'")
     add_option(kind, "--id N", "all about one token, with its merges", parse_natural)
     for name, text in (
-        ("unreachable", "tokens that their own text is not encoded to"),
+        ("unreachable", "tokens that do not re-encode to themselves"),
         ("half-characters", "tokens that are not UTF-8 by themselves"),
         ("longest", "tokens with the most bytes"),
         ("duplicates", "tokens that are duplicates except for case and surrounding spaces"),
@@ -133,7 +133,7 @@ def _page_lines(page: TokenPage) -> list[str]:
     if page.merge_tree:
         lines.append("merges")
     depths = [0] * len(page.merge_tree)
-    for at, node in enumerate(page.merge_tree):  # nodes come before their parts
+    for at, node in enumerate(page.merge_tree):  # each node comes before its parts
         for part in node.parts or ():
             depths[part] = depths[at] + 1
         lines.append(f"  {'  ' * depths[at]}{node.shown}  rank {node.rank}")

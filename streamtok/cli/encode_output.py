@@ -1,4 +1,4 @@
-"""The output of `encode`: its files, what it may overwrite, and its sink."""
+"""The output of `encode`: its files, which files it may overwrite, and its sink."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ END = "<|endoftext|>"
 
 
 def resolve(job: EncodeJob, encoding: Encoding, output: str) -> EncodeJob:
-    """`EncodeJob.resolve` for an output. Raises Refused."""
+    """Call `EncodeJob.resolve` for an output, and turn its errors into Refused."""
     try:
         return job.resolve(encoding, output)
     except (LookupError, StreamtokError) as error:
@@ -35,10 +35,10 @@ def resolve(job: EncodeJob, encoding: Encoding, output: str) -> EncodeJob:
 
 
 class Output:
-    """The output of a run that makes one file, or shards."""
+    """The output of a run that writes one file, or shards."""
 
     def __init__(self, path: str, is_forced: bool, job: EncodeJob, encoding: Encoding):
-        """job: one that is resolved. Raises OSError."""
+        """job: already resolved. Raises OSError."""
         self._path = path
         self._is_forced = is_forced
         self._job = job
@@ -48,11 +48,11 @@ class Output:
 
     @property
     def first(self) -> str:
-        """The first file, beside which the checkpoint and the log of skipped lines lie."""
+        """The first file. The checkpoint and the log of skipped lines are stored beside it."""
         return self.family.names(self._path, None)[0]
 
     def check_options(self) -> None:
-        """Raise Refused for options that do not go with the output."""
+        """Raise Refused for options that the output does not support."""
         job, chosen = self._job, self.family.chosen
         is_stdout = self._path == "-"
         if is_stdout and chosen in ("u16", "u32") and is_terminal(sys.stdout):
@@ -69,7 +69,7 @@ class Output:
                 raise Misused(f"--{option} needs a regular file: give one with -o")
 
     def refuse_inputs(self, names: Sequence[str]) -> None:
-        """Raise Refused if an output is also an input. names: of the inputs."""
+        """Raise Refused if an output is also an input. names: the inputs."""
         read = [*vocabulary_files(self._job.encoding), *names]
         outputs = [self._path]
         if self.is_file:
@@ -86,8 +86,8 @@ class Output:
     def refuse_existing(self, record: Record | None) -> None:
         """Raise Refused if the run would replace files, unless --force is given.
 
-        What a run that goes on has published before, as its record says, is its own. A sidecar by
-        itself holds nothing.
+        Files that earlier processes of the run have published, according to its record, do not
+        count. Nor does a sidecar by itself, because it holds no ids.
         """
         if not self.is_file or (record is not None and record.done is not None):
             return
@@ -103,7 +103,7 @@ class Output:
             overwriting.refuse_existing([first, *others], self._is_forced)
 
     def warn_of_lost_ends(self, documents: int) -> str | None:
-        """A warning if nothing in the output tells where documents end, else None."""
+        """A warning if the output does not record where documents end, else None."""
         is_marked = self._job.append is not None or self._job.prepend is not None
         if is_marked or self.family.format.keeps_documents or documents < 2:
             return None
@@ -116,7 +116,7 @@ class Output:
         )
 
     def open(self, record: Record | None, stack: contextlib.ExitStack) -> Files | Sink:
-        """The files, which are yet to begin; or a sink. Raises Refused and OSError."""
+        """Return the files, which are still to be begun, or a sink. Raises Refused and OSError."""
         job = self._job
         if not self.is_file:
             output = open_output(self._path)
@@ -136,7 +136,7 @@ class Output:
         def leave() -> None:  # does nothing after a complete run
             if record is not None and record.is_begun:
                 files.close()
-            else:  # no process could continue the files
+            else:  # no later process could continue the files
                 files.discard()
                 if record is not None:
                     record.remove()

@@ -1,4 +1,4 @@
-"""`streamtok encode --task` and `--ray`: the same job in parts, into a folder."""
+"""`streamtok encode --task` and `--ray`: encodes in parts, into a folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .vocabulary_output import vocabulary_files
 
 
 def run(args: argparse.Namespace, job: EncodeJob) -> int:
-    """Plan, run the parts that are not done, commit."""
+    """Plan the job, run the parts that are not done, and commit if none is left."""
     notes = open_inputs.Notes(args.quiet, args.json)
     paths = open_inputs.input_paths(args.files, args.glob, job, notes)
     if args.output == "-" or "-" in paths:

@@ -1,4 +1,4 @@
-"""The options that choose an encoding and its special tokens, and what they select."""
+"""Options that choose an encoding and its special tokens, and functions that read them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_encoding(
     default: str | None = DEFAULT_ENCODING,
     otherwise: str = DEFAULT_ENCODING,
 ) -> None:
-    """Add -e. otherwise: the default, for the help."""
+    """Add -e. otherwise: how the help describes the default."""
     add_option(
         parser,
         "-e --encoding NAME",
@@ -40,10 +40,10 @@ def add_text_options(
     otherwise: str = "",
     errors: str = "strict",
 ) -> None:
-    """Add -e, --special, --errors and, unless its default in bytes is None, --max-pending.
+    """Add -e, --special, --errors and --max-pending.
 
-    special: the default of --special; otherwise: that default for the help, if it depends on other
-    options. errors: the default of --errors.
+    max_pending: the default in bytes; None leaves the option out. special, errors: defaults.
+    otherwise: how the help describes the default of --special, if it depends on other options.
     """
     add_encoding(parser)
     group = parser.add_argument_group("text and special tokens")

@@ -1,4 +1,4 @@
-"""What the command line says by itself: short help, and what a mistyped word may mean."""
+"""Short help, and suggestions for mistyped words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-# The options in `streamtok COMMAND -h`, of the commands that have more than five.
+# The options that `streamtok COMMAND -h` shows, for commands with more than five.
 MOST_USED = {
     "encode": ("--output", "--encoding", "--jsonl", "--append", "--resume"),
     "count": ("--encoding", "--lines", "--jsonl", "--follow", "--json"),
@@ -21,7 +21,10 @@ MOST_USED = {
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown word: the known one that it begins or resembles."""
+    """The end of a message about an unknown word: a known word that it abbreviates or resembles.
+
+    Empty if there is no such word.
+    """
     # From Python 3.14 on, argparse can do this for commands, but not for options.
     words, lower = list(known), word.lower()
     begun = [one for one in words if word and one.startswith(lower)]
@@ -30,7 +33,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 class ShortHelp(argparse.Action):
-    """Prints the usage, the options used most and one example, and ends the process."""
+    """Prints the usage, the options used most and one example, and exits."""
 
     def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)

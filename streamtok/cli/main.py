@@ -3,8 +3,8 @@
 Commands read standard input and write standard output unless files are named. An expected failure
 prints one line on standard error. Exit codes: 1 for a failure; 2 for wrong usage, including options
 that cannot be combined; 130 after Ctrl-C; 141 when the reader of the output has closed it, as for
-any Unix filter. For `vocab` they are grep's: 1 if there is no such token, 2 for any error. This
-module parses arguments and sets exit codes; each command has its own module.
+any Unix filter. `vocab` uses grep's: 1 if there is no such token, 2 for any error. This module
+parses arguments and sets exit codes; each command has its own module.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .messages import (
 )
 from .stop_signals import Signals
 
-# The groups of --help. Each command has a module, such as cmd_encode.
+# The groups of commands in --help. The module of `encode` is cmd_encode, and so on.
 _GROUPS = {
     "text to ids and back": ("encode", "decode", "verify"),
     "counting and cutting": ("count", "split", "truncate"),
@@ -48,24 +48,24 @@ _COMMANDS = tuple(itertools.chain.from_iterable(_GROUPS.values()))
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command in `argv` (default: the process's arguments) and return its exit code.
 
-    Raises SystemExit for wrong usage and --help, as argparse does. No other exception results from
-    anything that a user can cause.
+    Raises SystemExit for wrong usage and --help, as argparse does. Nothing else that a user can
+    cause raises an exception.
     """
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["help"]:
         given = [*given[1:2], "--help"]
-    # Numpy comes with the command. OpenBLAS, which it brings along, starts a thread for each core,
-    # each of which keeps one busy for 0.05 s; nothing here multiplies matrices.
+    # Commands import NumPy. Its OpenBLAS starts a thread for each core and keeps each core busy for
+    # 0.05 s, although nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         args, rest = _parser(given).parse_known_args(given)
     except KeyboardInterrupt:  # while modules are imported
         return 130
-    if rest:  # reported by the parser of the command, so that its help is recommended
+    if rest:  # reported by the command's parser, so that the message points to its help
         options = (one.partition("=")[0] for one in rest if one.startswith("-"))
         hint = did_you_mean(next(options, ""), args.parser._option_string_actions)
         args.parser.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
-    # If pyarrow gets imported, it uses the allocator that returns memory to the system.
+    # If pyarrow is imported, let it use the allocator that returns memory to the system.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with Signals() as signals:
         args.signals = signals
@@ -96,20 +96,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             complain(describe(error) + _then(args))
         except MemoryError:
             complain("not enough memory" + _then(args))
-        with contextlib.suppress(OSError):  # at the exit, it would be another error
+        with contextlib.suppress(OSError):  # a failure at exit would print a second error
             flush_stdout()
         return int(args.failure_code)
 
 
 def _then(args: argparse.Namespace) -> str:
-    """The end of a message if what was done before the failure is kept."""
+    """The end of an error message: how to continue, if work done before the failure is kept."""
     if not getattr(args, "continues", False):
         return ""
     return f"; then the same command continues {shown(args.output)}"
 
 
 class _StoreOnce(argparse.Action):
-    """Stores a value, and refuses a second one, which would replace the first in silence."""
+    """Stores a value and refuses a second one, which would silently replace the first."""
 
     def __call__(
         self,
@@ -133,7 +133,7 @@ class _Parser(argparse.ArgumentParser):
             self.register("action", action, _StoreOnce)
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        # Up to Python 3.12, argparse drops a "--" that is the value of an option, as in -o=--
+        # Before Python 3.13, argparse drops a "--" that is the value of an option, as in -o=--
         if action.option_strings and arg_strings == ["--"]:
             value = self._get_value(action, arg_strings[0])
             self._check_value(action, value)
@@ -154,7 +154,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _AllCommands(_Parser):
-    """The parser of `streamtok` itself, whose help has the commands in groups."""
+    """The parser of `streamtok` itself, whose help lists the commands in groups."""
 
     def format_help(self) -> str:
         formatter = self._get_formatter()
@@ -174,7 +174,7 @@ class _AllCommands(_Parser):
 
 
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """The parser of the command that `given` begins with, or of all, for help."""
+    """A parser for the command that `given` begins with; for all commands if there is none."""
     from .. import __version__
 
     parser = _AllCommands(
@@ -194,7 +194,7 @@ def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
         prog=parser.prog,
         parser_class=_Parser,
     )
-    # To import and describe all commands takes longer than many of them run.
+    # Importing all commands takes longer than many of them run.
     for name in given[:1] if given and given[0] in _COMMANDS else _COMMANDS:
         importlib.import_module(f".cmd_{name}", __package__).add_parser(subparsers)
     for one in subparsers.choices.values():

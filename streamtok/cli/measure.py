@@ -1,9 +1,9 @@
 """Measures the cost and the errors of streaming on a text, for `streamtok bench FILE`.
 
-Compares two ways to encode a file that comes in chunks. *Naive* decodes each chunk with
+Compares two ways to encode a file that arrives in chunks. *Naive* decodes each chunk with
 errors="replace" and encodes it by itself, as is often done. *Incremental* uses
-`Encoding.stream_encoder`. Errors are those compared with the whole file encoded at once. Ids are
-compared before timing.
+`Encoding.stream_encoder`. An error is a difference from the ids of the whole file. Errors are
+counted before anything is timed.
 
 Other libraries, memory, repeated text, single calls and threads are measured in `benchmarks/`.
 """
@@ -24,7 +24,7 @@ from ..encoding import Encoding
 from .paint import columns
 
 DEFAULT_CHUNK_SIZES = (256, 4096, 65536)
-_SECONDS = 15.0  # after these, no new round of timing begins
+_SECONDS = 15.0  # no round of timing begins after this
 
 Encode = Callable[[bytes], "list[int]"]
 
@@ -35,11 +35,11 @@ class Row:
 
     way: str  # offline, incremental or naive
     chunk_size: int  # bytes; the size of the data for the offline way
-    chunks: int  # with data; the flush is timed, but not counted
+    chunks: int  # the final flush is timed, but not counted here
     us_per_chunk: float
     mb_per_s: float
     tokens: int
-    wrong_tokens: int  # ids that offline encoding does not have at this offset
+    wrong_tokens: int  # ids that offline encoding does not have at their offset
     cuts: int  # between two chunks
     cuts_inside_tokens: int
     broken_chunks: int  # chunks whose ids do not decode to their bytes
@@ -54,7 +54,7 @@ class _Way:
     def chunks(self, data: bytes) -> list[bytes]:
         size = self.chunk_size
         chunks = [data[start : start + size] for start in range(0, len(data), size)]
-        return [*chunks, b""] if self.name == "incremental" else chunks  # b"" is the flush
+        return [*chunks, b""] if self.name == "incremental" else chunks  # b"" flushes
 
 
 def measure(
@@ -67,9 +67,9 @@ def measure(
 ) -> list[Row]:
     """Measure each way on `data`, which must be UTF-8.
 
-    Each timed pass begins with empty caches. The ways run in interleaved rounds, and the median
-    counts. progress: called with the passes that are done, and their number. Raises
-    UnicodeDecodeError, and ValueError before timing if ids differ but must not.
+    Each timed pass begins with empty caches. The ways run in interleaved rounds; times are medians.
+    progress: called with (passes done, passes in all). Raises UnicodeDecodeError; ValueError for
+    empty data or bad chunk sizes, and before any timing if ids are not the expected ones.
     """
     data.decode()
     if not data or any(size < 1 for size in chunk_sizes):
@@ -120,7 +120,7 @@ def _ways(data: bytes, encoding: Encoding, chunk_sizes: Sequence[int]) -> list[_
 
 
 def _errors(data: bytes, encoding: Encoding, ways: Sequence[_Way]) -> Iterator[dict[str, int]]:
-    """Yield what each way gets wrong. Raises ValueError if ids differ but must not."""
+    """Yield the errors of each way. Raises ValueError if ids are not the expected ones."""
     whole, spans = encoding.encode_with_offsets(data, "byte", disallowed_special=())
     starts = spans[:, 0]
     for way in ways:
@@ -163,7 +163,7 @@ _HEAD = ["chunk", "way", "µs/chunk", "MB/s", "tokens", "wrong ids", "cut tokens
 
 
 def table(rows: Sequence[Row]) -> list[str]:
-    """The lines that show these rows."""
+    """The lines of a table of these rows."""
     cells = [_HEAD]
     for row in rows:
         cells.append(

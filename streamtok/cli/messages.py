@@ -10,11 +10,11 @@ from typing import TextIO
 
 from ..files import naming, printable, shown
 
-__all__ = ["shown"]  # of another module
+__all__ = ["shown"]  # exported again for this package
 
 
 class Refused(Exception):
-    """An expected failure. Its text is the one line that the user sees."""
+    """An expected failure. Its text is the only line that the user sees."""
 
 
 class Misused(Refused):
@@ -37,7 +37,7 @@ def output_name(name: str) -> str:
 
 
 def describe(error: OSError) -> str:
-    """The file, if there is one, what went wrong with it and, where that helps, what to do."""
+    """A message about an error: its file, if any, the problem and, where it helps, what to do."""
     what = error.strerror or str(error)
     if error.filename is None:
         return what
@@ -52,7 +52,7 @@ def describe(error: OSError) -> str:
 
 
 def joined(error: Exception) -> str:
-    """The lines of an error that has one for each part that failed, as one line."""
+    """The message of an error on one line. It may have a line for each part that failed."""
     return "; ".join(str(error).splitlines())
 
 
@@ -69,21 +69,21 @@ def complain(text: str) -> None:
 
 
 def print_now(text: object) -> None:
-    """Print a line to standard output, which an OSError names."""
+    """Print a line to standard output and flush. An OSError names standard output as its file."""
     with naming("standard output"):
         print(text, flush=True)
 
 
 def write_bytes(data: bytes, at_once: bool = False) -> None:
-    """Write to standard output, after what was printed. Raises Refused if it is closed.
+    """Write to standard output, after any printed text. Raises Refused if it is closed.
 
-    at_once: do not wait for more, because a user may be looking.
+    at_once: flush afterwards, because a user may be watching.
     """
     if sys.stdout is None:
         raise Refused("standard output is closed")
     with naming("standard output"):
         sys.stdout.flush()
-        # With PYTHONUNBUFFERED the buffer is the raw file, which may take only a part at a time.
+        # With PYTHONUNBUFFERED the buffer is the raw file, which may write only part of the data.
         rest = memoryview(data)
         while rest:
             written = sys.stdout.buffer.write(rest)
@@ -95,7 +95,7 @@ def write_bytes(data: bytes, at_once: bool = False) -> None:
 
 
 def flush_stdout() -> None:
-    """Write what was printed. Raises OSError that names standard output; not for a closed pipe."""
+    """Flush standard output. Raises OSError with its name, and BrokenPipeError as it is."""
     if sys.stdout is None:
         return
     try:
@@ -109,7 +109,7 @@ def flush_stdout() -> None:
 
 
 def forget_stdout() -> None:
-    """Redirect standard output to nothing, so that the interpreter's last flush cannot fail."""
+    """Redirect standard output to the null device, so that the flush at exit cannot fail."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

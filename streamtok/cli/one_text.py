@@ -1,4 +1,4 @@
-"""A text as the commands that answer about one read it: in blocks, errors with their place."""
+"""Reads and writes texts for `show`, `split` and `truncate`: in blocks, with offsets in errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .progress import counted, read_bar
 
 
 def add_file(parser: argparse.ArgumentParser) -> None:
-    """Add FILE, an input that is decompressed."""
+    """Add FILE, an input that may be compressed."""
     parser.add_argument(
         "file",
         nargs="?",
@@ -30,7 +30,7 @@ def add_file(parser: argparse.ArgumentParser) -> None:
 
 
 def add_budget_options(parser: argparse.ArgumentParser, parse: Callable[[str], int]) -> None:
-    """Add -n, which `parse` reads, the options of encodings and text, and those of reading."""
+    """Add -n, parsed by `parse`, and the options for the encoding, the text and reading."""
     add_option(
         parser,
         "-n --max-tokens N",
@@ -50,9 +50,9 @@ def budget_settings(args: argparse.Namespace) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_text(args: argparse.Namespace, path: str) -> Iterator[Iterator[bytes]]:
-    """The text of a file, decompressed, in blocks as they come.
+    """Yield the text of a file, decompressed, as an iterator of blocks.
 
-    Raises Refused, with the position, for what is wrong with the text; OSError.
+    Raises Refused, with the position, for errors in the text; OSError.
     """
     name = input_name(path)
     try:
@@ -65,10 +65,10 @@ def open_text(args: argparse.Namespace, path: str) -> Iterator[Iterator[bytes]]:
 
 
 def written(text: Any, errors: str) -> str:
-    """The text of a chunk of bytes, as JSON may have it."""
+    """The text of a chunk as a str for JSON. errors: how to decode bytes."""
     return str(text.decode("utf-8", errors)) if isinstance(text, bytes) else str(text)
 
 
 def write_text(text: Any, end: bytes = b"") -> None:
-    """Write to standard output as it is; an empty text may be a str."""
+    """Write a text, and then `end`, to standard output. An empty text may be a str."""
     write_bytes((text if isinstance(text, bytes) else text.encode()) + end)

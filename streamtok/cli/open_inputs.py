@@ -1,4 +1,4 @@
-"""Opens the inputs of `encode` and `count`, and explains what can go wrong in their text."""
+"""Opens the inputs of `encode`, `count` and `train`, and explains errors in their text."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from ..jobs.stores.objects import expand
 from ..jobs.stores.urls import is_url
 from .messages import Misused, Refused, input_name, say, shown
 
-_RECORDS = [  # suffixes of files, what they are, how to read them
+_RECORDS = [  # file suffixes, the kind of file, how to read it
     ((".jsonl", ".ndjson"), "JSON lines", "--jsonl FIELD takes the text in a field of each line"),
     ((".parquet",), "Parquet", "--parquet COLUMN takes the texts of a column"),
 ]
 
 
-_START = 1 << 12  # bytes of a file that are looked at
+_START = 1 << 12  # bytes of a file to inspect
 
 
 class Notes:
-    """Says what the user may not have meant."""
+    """Prints notes about probable mistakes and about the run."""
 
     def __init__(self, is_quiet: bool = False, is_json: bool = False):
         """is_json: standard error is JSON."""
@@ -42,7 +42,7 @@ class Notes:
         self._is_json = is_json
 
     def say(self, what: str) -> None:
-        """Say it, if notes are wanted."""
+        """Print a note, unless --quiet is given."""
         if self._is_quiet:
             return
         if self._is_json:
@@ -56,8 +56,8 @@ def input_paths(
 ) -> list[str]:
     """The files of a command; "-" is standard input. Raises Refused.
 
-    patterns: of --glob. Warns of what is probably not wanted: files of records that are taken as
-    plain text, and what the first file begins with.
+    patterns: the values of --glob. Warns of probable mistakes: files of records read as plain text,
+    and a first file that begins with a byte order mark, UTF-16 or a CR LF line.
     """
     if isinstance(reading, LiveReading) and reading.follow:
         if len(files) != 1 or files[0] == "-" or patterns or reading.parquet is not None:
@@ -74,29 +74,29 @@ def input_paths(
         if not found:
             raise Refused(f"no file matches {pattern!r}")
         for name in sorted(found):
-            if os.path.abspath(name) not in seen:  # not given before
+            if os.path.abspath(name) not in seen:
                 seen.add(os.path.abspath(name))
                 names.append(name)
     _warn_of_records(names, reading, notes)
     if names and os.path.isfile(names[0]):
-        with contextlib.suppress(OSError):  # who reads it says it better
-            _warn_of_beginning(names[0], reading, notes)
+        with contextlib.suppress(OSError):  # opening it later reports the error better
+            _warn_of_start(names[0], reading, notes)
     return names or ["-"]
 
 
 def _warn_of_records(names: Sequence[str], reading: Reading, notes: Notes) -> None:
-    """Say which of the files look as if the text were in a field or a column, if none is named."""
+    """Warn of files whose text is probably in a field or a column, unless the options name one."""
     if reading.jsonl is not None or reading.parquet is not None:
         return
     for suffixes, kind, option in _RECORDS:
         found = [one for one in names if unpacked_name(one).endswith(suffixes)]
-        if found and matching_sidecar(found[0]) is None:  # else it is refused: it holds ids
+        if found and matching_sidecar(found[0]) is None:  # otherwise it holds ids, and is refused
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             name = f"{input_name(found[0])}{more}"
             notes.say(f"{name}: {kind} taken as plain text; {option}")
 
 
-def _warn_of_beginning(path: str, reading: Reading, notes: Notes) -> None:
+def _warn_of_start(path: str, reading: Reading, notes: Notes) -> None:
     name, start = input_name(path), places.read_head(path, _START)
     if reading.jsonl is None and start.startswith(codecs.BOM_UTF8):
         notes.say(f"{name} begins with a byte order mark, which becomes a token")
@@ -108,8 +108,8 @@ def _warn_of_beginning(path: str, reading: Reading, notes: Notes) -> None:
 
 
 def given_names(files: Sequence[str]) -> list[str]:
-    """The names of FILE..., or standard input's. Raises Misused if that is named twice."""
-    if files.count("-") > 1:  # the second time it would be empty
+    """The FILE arguments, or "-" if there are none. Raises Misused if "-" is given twice."""
+    if files.count("-") > 1:  # it would be empty the second time
         raise Misused("- is given twice, but standard input can be read only once")
     return list(files) or ["-"]
 
@@ -117,9 +117,9 @@ def given_names(files: Sequence[str]) -> list[str]:
 def open_input(
     path: str, reading: Reading, waiting: Waiting, block_size: int, on_bad: OnBad
 ) -> Input:
-    """Open what `input_paths` has found. on_bad: takes what is skipped; waiting: see `Waiting`.
+    """Open an input that `input_paths` returned. Raises Refused, OSError, StreamtokError.
 
-    block_size: bytes to read at a time. Raises Refused, OSError, StreamtokError.
+    waiting: see `Waiting`. block_size: bytes to read at a time. on_bad: called for skipped records.
     """
     name = input_name(path)
     if isinstance(reading, LiveReading) and reading.follow:
@@ -151,7 +151,7 @@ def refuse_ids(path: str) -> None:
 def explain(error: Exception, where: str) -> Exception:
     """The exception to raise for an error in the text of an input or of a document.
 
-    where: names it; offsets are those in it.
+    where: the name of the input or document, in which the offsets of the message count.
     """
     said = documents.explain(error, where)
     return error if said == str(error) else Refused(said)

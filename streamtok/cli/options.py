@@ -1,7 +1,7 @@
-"""Adds subcommands, and the options that several of them share; makes parsers of dataclasses.
+"""Adds subcommands and the options that they share; turns fields of dataclasses into options.
 
-Only this package sees a Namespace: what leaves it are values of `read_options`. The options of
-encodings and special tokens are in `encoding_options`.
+Only this package handles a Namespace: other packages get the dataclasses that `read_options`
+returns. The options for encodings and special tokens are in `encoding_options`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .messages import Misused
 
 UNPACKED = "gzip, zstd, xz and bzip2 are decompressed"
 FILE_HELP = f"a path, or a URL such as s3://bucket/key; - or none: standard input; {UNPACKED}"
-CHUNK_SIZE = 1 << 16  # larger chunks are not faster, and a pipe holds no more at once
+CHUNK_SIZE = 1 << 16  # larger chunks are not faster, and a pipe does not hold more
 
 
 def add_command(
@@ -28,9 +28,9 @@ def add_command(
     text: str,
     examples: Sequence[str] = (),
 ) -> argparse.ArgumentParser:
-    """Add the subcommand `name`, described by `text`. `function` returns its exit code.
+    """Add the subcommand `name`, described by `text`. `function` runs it and returns its exit code.
 
-    examples: command lines for the end of its help, in which "@" is replaced by the command.
+    examples: command lines for the end of the help, in which the command replaces "@".
     """
     lines = "".join(f"  {one.replace('@', f'streamtok {name}', 1)}\n" for one in examples)
     made: argparse.ArgumentParser = subparsers.add_parser(
@@ -58,8 +58,8 @@ def add_option(
 ) -> None:
     """Add an option to a parser or a group.
 
-    usage: its names and what stands for its value, as in "-o --output FILE"; one without a value
-    and without choices is a switch. text: its help. more: as for `add_argument`.
+    usage: its names and the placeholder of its value, as in "-o --output FILE". An option without a
+    value and without choices is a switch. text: its help. more: as for `add_argument`.
     """
     names = [one for one in usage.split() if one.startswith("-")]
     values = usage.split()[len(names) :]
@@ -75,9 +75,9 @@ def add_option(
 
 
 def add_options(parser: argparse.ArgumentParser, kind: type) -> dict[str, Any]:
-    """Add the options that the fields of a dataclass are; return their groups by their titles.
+    """Add an option for each field of a dataclass; return the argument groups by title.
 
-    A field without a help text is an option that the command adds by itself.
+    Fields without a help text are left out: the command adds those options itself.
     """
     groups: dict[str, Any] = {}
     exclusive: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def add_options(parser: argparse.ArgumentParser, kind: type) -> dict[str, Any]:
 
 
 def read_options(args: argparse.Namespace, kind: type[T]) -> T:
-    """The value of a dataclass that the command's options make. Raises Misused."""
+    """Make a dataclass from the options of a command. Raises Misused."""
     given = vars(args)
     try:
         return kind(**{one.name: given[one.name] for one in fields(kind) if one.name in given})  # type: ignore[arg-type]
@@ -108,7 +108,7 @@ def read_options(args: argparse.Namespace, kind: type[T]) -> T:
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
-    """Add FILE..., inputs that are decompressed."""
+    """Add FILE..., inputs that may be compressed."""
     parser.add_argument(
         "files",
         nargs="*",
@@ -154,7 +154,7 @@ def add_errors(parser: argparse._ActionsContainer, default: str = "strict") -> N
     add_option(
         parser,
         "--errors",
-        "for bytes that are not UTF-8: raise an error, replace them by U+FFFD, or keep them "
+        "for bytes that are not UTF-8: raise an error, replace them with U+FFFD, or keep them "
         f"(default: {default})",
         default=default,
         choices=("strict", "replace", "surrogateescape"),

@@ -1,7 +1,7 @@
 """Decides what a command may overwrite: never an input, and nothing without --force.
 
-Every command that writes files asks here before it opens one of them for writing. Two names are the
-same file if they lead to the same real path, or if the system reports the same device and inode.
+Every command that writes files checks here before it opens one for writing. Two names are the same
+file if they have the same real path, or if the system reports the same device and inode.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def refuse_inputs(outputs: Iterable[str], inputs: Iterable[str]) -> None:
     """Raise Refused if an output is one of the inputs, or the same file as another output.
 
     outputs: every file that will be written; "-" is standard output. inputs: "-" is standard
-    input. Only regular files are compared: nothing else can be destroyed by writing.
+    input. Only regular files are compared, because writing destroys nothing else.
     """
     read: dict[object, str] = {}
     for path in inputs:
@@ -45,10 +45,7 @@ def refuse_inputs(outputs: Iterable[str], inputs: Iterable[str]) -> None:
 
 
 def refuse_existing(outputs: Iterable[str], is_forced: bool) -> None:
-    """Raise Refused if there are data at one of the outputs, unless that is forced.
-
-    An empty file holds nothing that could be lost.
-    """
+    """Raise Refused if an output already holds data, unless forced. Empty files may be replaced."""
     for path in outputs:
         if is_forced or not check_output(path):
             continue
@@ -58,7 +55,7 @@ def refuse_existing(outputs: Iterable[str], is_forced: bool) -> None:
 
 
 def _identities(path: str, standard: int) -> list[object]:
-    """Keys that are equal if two names are the same regular file. Empty for anything else."""
+    """The keys of a regular file: two names are the same file if they share one. Else empty."""
     if is_url(path):
         return [path]
     fd = standard if path == "-" else descriptor_of(path)

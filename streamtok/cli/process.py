@@ -1,4 +1,4 @@
-"""A process that is one command and nothing else: `streamtok`, and `python -m streamtok`."""
+"""The entry point of processes that run one command: `streamtok` and `python -m streamtok`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import NoReturn
 
 from .main import main
 
-_GARBAGE = 20_000  # new objects between two looks for cycles; by default 700
+_GARBAGE = 20_000  # new objects between two garbage collections; Python's default is 700
 
 
 def run() -> NoReturn:
-    """Run the command in the process's arguments, and end the process with its exit code.
+    """Run the command in the process's arguments, and exit with its code.
 
-    Modules are full of objects that stay. By default, Python looks through them a hundred times
-    while they are imported, and twice more before it ends: 0.02 s in all.
+    Nearly all objects of modules live until the exit. By default, Python's garbage collector scans
+    them a hundred times during imports and twice at exit, which takes 0.02 s in all.
     """
     gc.set_threshold(_GARBAGE)
     code = main()
-    gc.freeze()  # what is there now need not be looked through again
+    gc.freeze()  # the collections at exit skip all present objects
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""The progress of a run on standard error: a bar or a line from time to time; and the summary."""
+"""The progress of a run on standard error, as a bar or as occasional lines, and its summary."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from ..jobs.rows import Totals
 from .messages import is_terminal, say, shown
 
-EVERY = 30.0  # seconds between lines where there is no terminal
-_SOON = 0.1  # seconds
+EVERY = 30.0  # seconds between lines if there is no terminal
+_SOON = 0.1  # seconds before a bar appears
 
 
 class Made(NamedTuple):
-    """What a run has made. dtype: of ids; None: text. output: "-" is standard output."""
+    """The output of a run. dtype: of the ids; None for text. output: "-" is standard output."""
 
     encoding: str
     format: str
@@ -34,15 +34,15 @@ class Made(NamedTuple):
 
 
 class Progress:
-    """Shows how far a run is: a bar on a terminal, else a line from time to time; and a summary.
+    """Shows the progress of a run, as a bar on a terminal and otherwise as lines, and a summary.
 
-    Speeds are those of this process. Totals are those of the run, including earlier processes.
+    Speeds are those of this process. Totals include earlier processes of the run.
     """
 
     def __init__(self, args: argparse.Namespace, sizes: list[int | None], before: Totals):
-        """sizes: bytes of each input on the disk, None if unknown. before: of earlier processes."""
+        """sizes: bytes of each input on disk, None if unknown. before: totals of past processes."""
         self._is_json = args.json
-        is_shared = args.output == "-" and is_terminal(sys.stdout)  # ids go to the same screen
+        is_shared = args.output == "-" and is_terminal(sys.stdout)  # the same screen shows the ids
         is_silent = args.quiet or is_shared
         self._has_bar = not (is_silent or args.json) and is_terminal(sys.stderr)
         self._has_lines = not (is_silent or self._has_bar)
@@ -64,7 +64,7 @@ class Progress:
         self._stack.close()
 
     def advance(self, read: int, totals: Totals) -> None:
-        """Show the progress. read: bytes on the disk that have been read."""
+        """Show the progress. read: bytes read from disk so far."""
         seconds = self._seconds()
         if self._has_bar:
             rate = (totals.tokens - self._before.tokens) / seconds / 1e6
@@ -90,10 +90,10 @@ class Progress:
     def summary(
         self, totals: Totals, has_documents: bool, made: Made, warning: str | None = None
     ) -> None:
-        """Print what was done.
+        """Print the summary.
 
-        has_documents: an input may hold several documents. warning: a line about the output, or a
-        field of the JSON.
+        has_documents: whether an input may hold several documents. warning: about the output; a
+        line of its own, or a field of the JSON.
         """
         seconds = self._seconds()
         if self._is_json:
@@ -131,9 +131,10 @@ def _row(totals: Totals, seconds: float) -> dict[str, Any]:
 def show_bar(
     is_quiet: bool, what: str | None, total: int | None, unit: str
 ) -> Iterator[Callable[..., None]]:
-    """Give advance(done, total, note=""), which moves a bar if standard error is a terminal.
+    """Yield advance(done, total, note=""), which moves a bar if standard error is a terminal.
 
-    total: None if unknown. Work of less than a tenth of a second has no bar, and none stays.
+    total: None if unknown. Work of less than a tenth of a second shows no bar. The bar disappears
+    at the end.
     """
     is_hidden = is_quiet or not is_terminal(sys.stderr)
     begun = time.perf_counter()
@@ -162,7 +163,7 @@ def show_bar(
 
 @contextlib.contextmanager
 def read_bar(is_quiet: bool, what: str, paths: Iterable[str]) -> Iterator[Callable[[int], None]]:
-    """Give add(size), to be called with the bytes that were read of these files and folders."""
+    """Yield add(size), to call with the bytes just read from these files and folders."""
     done, total = 0, sum(map(_size, paths))
     with show_bar(is_quiet, what, total or None, "B") as advance:
 
@@ -175,7 +176,7 @@ def read_bar(is_quiet: bool, what: str, paths: Iterable[str]) -> Iterator[Callab
 
 
 def counted(blocks: Iterator[bytes], add: Callable[[int], None]) -> Iterator[bytes]:
-    """The blocks, of which `add` gets the sizes."""
+    """Yield the blocks, and pass the size of each to `add`."""
     for block in blocks:
         add(len(block))
         yield block

@@ -1,4 +1,4 @@
-"""Lets signals stop the process only at moments when no output is partly written."""
+"""Lets signals stop the process only while no output is partly written."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 
 class Signals:
-    """Turns SIGINT, SIGTERM and SIGHUP into `Stopped`, when no output is partly written.
+    """Turns SIGINT, SIGTERM and SIGHUP into `Stopped`, raised when no output is partly written.
 
-    A second signal takes effect at once, in case the reader of our output is stuck. Signals that
-    are already handled or ignored (`nohup`) keep their handlers.
+    A second signal takes effect immediately, in case the reader of the output is stuck. Signals
+    that are already handled or ignored (`nohup`) keep their handlers.
     """
 
     class Stopped(BaseException):
@@ -55,12 +55,12 @@ class Signals:
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
-        """Let signals stop the process inside this block. After it they wait for the next block.
+        """Let signals stop the process inside this block; later ones wait for the next block.
 
-        The block may end at any point, so it must not take input: wait in it until there is
-        something to read, and read after it.
+        A signal may interrupt the block anywhere, so the block must not consume input: wait in it
+        until there is something to read, and read afterwards.
         """
-        # The order matters: a signal between two of these lines waits, or raises `Paused`.
+        # The order matters: a signal between two of these lines must wait or raise `Paused`.
         self._is_waiting = True
         try:
             self._is_held = False

@@ -1,4 +1,4 @@
-"""Vocabulary files as the outputs of `convert` and `train`: their format, and whether to overwrite.
+"""Vocabulary files as outputs of `convert` and `train`: their format, and what they may overwrite.
 
 Also lists the files that an encoding is read from, which no command may overwrite.
 """
@@ -28,7 +28,7 @@ def add_format(parser: argparse._ActionsContainer) -> None:
 
 
 def choose_format(path: str, to: str | None) -> str:
-    """The format `to`, or else the one of the file name `path`. Raises VocabularyError."""
+    """The format `to`, or else the one that `path` implies. Raises VocabularyError."""
     if to is not None:
         return to
     from ..formats.conversion import format_of  # slow to import
@@ -46,8 +46,8 @@ def check_vocabulary(
 ) -> None:
     """Raise Refused unless `outputs`, the files of a vocabulary, may be written.
 
-    They must be regular files and not inputs, and replace nothing unless that is forced: the ids of
-    a corpus are worth as much as its vocabulary.
+    They must be regular files, must not be inputs, and replace nothing unless forced: without its
+    vocabulary, the ids of a corpus are worthless.
     """
     for path in outputs:
         if not check_output(path):
@@ -57,7 +57,7 @@ def check_vocabulary(
 
 
 def vocabulary_files(name: str) -> list[str]:
-    """The files that the encoding `name` may be read from.
+    """The files from which the encoding `name` may be read; none for a published encoding.
 
     name: a FILE, a FILE@PATTERN, a folder of vocabulary files, or the name of an encoding.
     """

@@ -180,7 +180,7 @@ def test_columns_of_wide_characters():
     ],
 )
 def test_columns_of_a_narrow_terminal(rows, right, lines, monkeypatch):
-    monkeypatch.setattr("streamtok.cli.paint.room", lambda: 20)
+    monkeypatch.setattr("streamtok.cli.paint.terminal_width", lambda: 20)
     assert columns(rows, right) == lines
 
 
