@@ -2,9 +2,9 @@
 
 A client sends UTF-8 bytes and then closes its sending side. The server sends each id as soon as no
 later text can change it: in decimal, one a line (`text`), or as little-endian u32. After the last
-id it closes. Errors are sent in the same channel, because ids that stop early would look complete:
-in text as a last line `error: …`, in u32 as the word 0xFFFFFFFF, which is never an id, and a
-message.
+id it closes the connection. Errors are sent over the same connection, because ids that stop early
+would look complete: in `text` as a last line `error: …`, in `u32` as the word 0xFFFFFFFF, which is
+never an id, followed by a message.
 
 `server.py` starts and stops; `connection.py` handles one client; `listening.py` opens Unix sockets
 and raises system limits; `counters.py` holds the counters, which `metrics.py` exposes to

@@ -1,11 +1,11 @@
-"""One client of the server: its bytes come in, its ids go out, and all the ways in which that ends.
+"""One client of the server: reads its bytes, writes its ids, and ends the connection.
 
-Each client has a task. Its memory is bounded: it reads input only while the client takes its ids,
+Each client has a task. Its memory is bounded: it reads input only while the client reads its ids,
 and its stream holds back at most `max_pending` bytes.
 
 Clients do not wait long for each other, because turns are short: text is encoded in slices, and
-after `_TURN` seconds the others have theirs. Ordinary text of CHUNK_SIZE bytes takes one turn.
-Encoding in a thread instead made one client a third slower, and four clients on two cores no
+after `_TURN` seconds other clients have their turn. Ordinary text of CHUNK_SIZE bytes takes one
+turn. Encoding in a thread instead made one client a third slower, and four clients on two cores no
 faster.
 """
 
@@ -35,11 +35,11 @@ CHUNK_SIZE = 1 << 15  # bytes encoded at once
 HIGH_WATER = 1 << 15  # bytes of unsent output at which reading pauses
 
 _TURN = 0.001  # seconds of encoding after which other clients have their turn
-_SLICE = 2048  # bytes to encode between two looks at the clock; larger slices are no faster
+_SLICE = 2048  # bytes to encode between two readings of the clock; larger slices are no faster
 
-_LINGER = 2.0  # seconds in which a client may read its last message
-_HASTE = 0.1  # the same while the server closes; also the wait for further input then
-_PATIENCE = 300.0  # seconds for a client that does not read, if there is no idle timeout
+_LINGER = 2.0  # seconds for a client to read its last message
+_HASTE = 0.1  # the same while the server closes; then also the longest wait for further input
+_PATIENCE = 300.0  # seconds until a client that does not read is dropped if idle_timeout is 0
 
 Format: TypeAlias = Literal["text", "u32"]
 
@@ -57,7 +57,7 @@ class Shared:
 
 
 class Ended(Exception):
-    """The server ends a stream, for the reason in the message."""
+    """The server ends a stream. The message says why."""
 
 
 class Client:
@@ -75,8 +75,8 @@ class Client:
         self._timer: asyncio.TimerHandle | None = None
         self._ended: Ended | None = None
         self._is_reading = False  # waits for text
-        self._is_dropped = False  # by us
-        self._written = self._sent = 0  # bytes of output: given to the transport, to the system
+        self._is_dropped = False  # by the server
+        self._written = self._sent = 0  # bytes of output: passed to the transport, to the system
         self._opened = self._last_seen = self._loop.time()
         self._transport.set_write_buffer_limits(high=HIGH_WATER)
         with contextlib.suppress(OSError, AttributeError):  # to notice a dead client
@@ -85,16 +85,16 @@ class Client:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     async def run(self) -> None:
-        """Send the ids of the client's text until it ends, or its time does."""
+        """Send the ids of the client's text until the text ends or a limit is hit."""
         self._stream = self._shared.open_stream()
         await self._until_closed(self._encode_all)
 
     async def refuse(self, problem: str) -> None:
-        """Send a message only."""
+        """Send only a message, and close."""
         await self._until_closed(lambda: self._say(problem))
 
     def hasten(self) -> None:
-        """Check soon and often whether the client still sends, because the server closes."""
+        """Check more often whether the client still sends, because the server is closing."""
         self._set_timer()
 
     def end(self, problem: str, limit: Limit | None = None) -> None:
@@ -132,14 +132,14 @@ class Client:
         try:
             while data := await self._read():
                 await self._encode(memoryview(data))
-            self._give([self._stream.encode_to_numpy(b"", final=True)], 0)
+            self._send([self._stream.encode_to_numpy(b"", final=True)], 0)
         except ConnectionError:
             raise
         except Exception as error:
             await self._say(self._problem(error))
 
     async def _read(self) -> bytes:
-        """Some text, nothing at its end. Raises Ended."""
+        """Read some text; empty at its end. Raises Ended."""
         if self._ended is None:
             self._is_reading = True
             try:
@@ -155,7 +155,7 @@ class Client:
         raise self._ended
 
     async def _encode(self, data: memoryview) -> None:
-        """Encode in turns, each when the client has read most of its ids. Raises Ended."""
+        """Encode in turns. Each waits until the client has read most of its ids. Raises Ended."""
         while data:
             if self._ended is not None:
                 raise self._ended
@@ -177,11 +177,11 @@ class Client:
                 if perf_counter() - begin >= _TURN:
                     break
         finally:
-            self._give(ids, at)
+            self._send(ids, at)
         return at
 
-    def _give(self, parts: list[IdArray], size: int) -> None:
-        """Write the ids of `size` bytes of text."""
+    def _send(self, parts: list[IdArray], size: int) -> None:
+        """Write the ids of `size` bytes of text, and count both."""
         self._shared.counters.bytes += size
         ids = np.concatenate(parts) if parts else np.empty(0, np.uint32)
         self._shared.counters.tokens += len(ids)
@@ -196,25 +196,25 @@ class Client:
             self._writer.write(output)
 
     async def _drain(self) -> None:
-        """Wait while the client has much to read."""
+        """Wait while much output is unsent."""
         await self._writer.drain()
         if self._transport.is_closing():
             raise ConnectionResetError
 
     async def _flush(self) -> None:
-        """Wait until the client has read all, or the system has it for the client."""
+        """Wait until the system has accepted all output."""
         self._transport.set_write_buffer_limits(0)
         await self._drain()
 
     # Ending
 
     def _problem(self, error: Exception) -> str:
-        """The message for what has ended the text, which is counted."""
+        """Count the error that ended the text, and return the message for the client."""
         counters = self._shared.counters
         if isinstance(error, Ended):
             size, pending = self._stream.bytes_in, self._stream.pending
             try:
-                self._give([self._stream.encode_to_numpy(b"", final=True)], 0)
+                self._send([self._stream.encode_to_numpy(b"", final=True)], 0)
             except ValueError:  # the text ends inside a character
                 size -= pending
             return f"{error}; the ids are those of the first {size} bytes"
@@ -224,7 +224,7 @@ class Client:
         if isinstance(error, PendingLimitExceeded):
             counters.limits_hit["pending"] += 1
             return str(error)
-        if isinstance(error, ValueError):  # its first line names the special token and its place
+        if isinstance(error, ValueError):  # its first line names the special token and its offset
             counters.special_token_refusals += 1
             return str(error).partition("\n")[0].rstrip(".")
         self._loop.call_exception_handler(
@@ -233,15 +233,15 @@ class Client:
         return "the server has failed"
 
     async def _say(self, problem: str) -> None:
-        """Write the problem as the last output, and wait until the client has had time to read it.
+        """Write the problem as the last output, and give the client time to read it.
 
         Closing while input is unread would reset the connection and could lose the message. So
-        input is read and discarded meanwhile.
+        input is read and discarded in the meantime.
         """
         text = " ".join(problem.split())
         is_text = self._shared.format == "text"
         self._write(f"error: {text}\n".encode() if is_text else ERROR_MARK + text.encode())
-        with contextlib.suppress(OSError):  # the client may have gone
+        with contextlib.suppress(OSError):  # the client may be gone
             self._writer.write_eof()
         discarding = asyncio.ensure_future(self._discard())
         try:
@@ -266,7 +266,7 @@ class Client:
         self._timer = self._loop.call_later(delay, self._tick)
 
     def _tick(self) -> None:
-        """Look whether a limit is reached."""
+        """Check the time limits."""
         shared, now = self._shared, self._loop.time()
         unsent = self._transport.get_write_buffer_size()
         if self._written - unsent > self._sent:  # the client reads its ids
@@ -276,7 +276,7 @@ class Client:
         idle_timeout, max_lifetime = shared.idle_timeout, shared.max_lifetime
         idle = now - self._last_seen
         if unsent:
-            if idle >= (idle_timeout or _PATIENCE):  # no message would reach it
+            if idle >= (idle_timeout or _PATIENCE):  # no message would reach the client
                 shared.counters.limits_hit["unread"] += 1
                 self.drop()
         elif shared.is_closing and self._is_reading and idle >= _HASTE:

@@ -1,7 +1,7 @@
 """The counters of the services: plain numbers, each with the help text that Prometheus shows.
 
-`metrics.py` exposes a field under its own name. A field that ends in `_open` counts what is open
-now; the others are totals since the start. Any thread may read them.
+`metrics.py` exposes each field under its own name. Fields whose names end in `_open` are current
+numbers; the others are totals since the start. Any thread may read them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _number(text: str) -> Any:
 
 @dataclass
 class Encoded:
-    """Those of both services."""
+    """The counters that both services have."""
 
     bytes: int = _number("Bytes of text that were encoded.")
     tokens: int = _number("Token ids that were emitted.")
@@ -27,7 +27,7 @@ class Encoded:
 
 @dataclass
 class Counters(Encoded):
-    """Those of the socket service. Only the event loop's thread changes them."""
+    """The counters of the socket service. Only the event loop's thread changes them."""
 
     connections: int = _number("Connections that were made, refused ones included.")
     connections_open: int = _number("Streams that are open now.")
@@ -43,7 +43,7 @@ class Counters(Encoded):
 
 @dataclass
 class HttpCounters(Encoded):
-    """Those of the service over HTTP. Its threads change `bytes` and `tokens` under a lock."""
+    """The counters of the HTTP service. Its threads change `bytes` and `tokens` under a lock."""
 
     requests_open: int = _number("Requests that are under way.")
     requests: collections.Counter[tuple[str, str]] = field(

@@ -6,16 +6,16 @@
     POST /detokenize         {"tokens": [3]}  ->  {"prompt": "Tea"}
     GET  /health
 
-Unlike in vLLM, the text of a special token is plain text unless the service is told otherwise: a
-prompt may be that of a user. In a list of parts, only {"control": …} has tokens that are meant;
-messages are encoded by a chat template in the same way. A long text is encoded on
-another thread, as many at once as there are processors, in the order in which they came; a short
-one is encoded at once, so it does not wait for long ones. The requests under way, their bytes and
-their time are limited; `/health` is answered whatever the others do. Errors are those of OpenAI's
-API.
+Unlike in vLLM, the text of a special token is plain text by default, because a prompt may come from
+a user. In a list of parts, special tokens are recognized only inside {"control": …}; a chat
+template encodes messages in the same way. Long texts are encoded on other threads, as many at a
+time as there are processors, in order of arrival. Short texts are encoded immediately, without
+waiting for long ones. The number of requests in progress, their bytes and their time are limited;
+`/health` is answered regardless of them. Errors have the form of OpenAI's API.
 
-The server does not authenticate clients and does not encrypt. It answers no web page: `Host` must
-be an address, localhost or a name that was given, and `Origin` must be the service itself.
+The server does not authenticate clients and does not encrypt. It refuses requests from the web
+pages of other sites: `Host` must be a numeric address, localhost or a configured name, and
+`Origin`, if sent, must be the service itself.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ if TYPE_CHECKING:
     from ..formats.chat_template import ChatTemplate
 
 DEFAULT_MAX_REQUEST = 16 << 20
-_SMALL = 1 << 14  # bytes of a body that is answered at once
+_SMALL = 1 << 14  # bytes of the largest body that is answered on the event loop
 _Id = Annotated[int, Meta(ge=0, lt=1 << 32)]
-_ENDS = "the service is shutting down"  # uvicorn cancels what goes on after the grace
-_SPARE = 64  # connections beyond the requests at a time, which are told so or ask for /health
+_ENDS = "the service is shutting down"  # uvicorn cancels requests that outlast the grace period
+_SPARE = 64  # connections beyond the limit of requests: for refusals and /health
 
 
 class _Control(Struct):
-    """A part of a prompt whose special tokens are meant."""
+    """A part of a prompt in which special tokens are recognized."""
 
     control: str
 
 
 class _Tokenize(Struct):
-    """The fields of a TokenizeCompletionRequest or a TokenizeChatRequest that count.
+    """The supported fields of a TokenizeCompletionRequest or a TokenizeChatRequest.
 
-    Those that are null are not there.
+    Null is the same as a missing field.
     """
 
     prompt: str | list[str | _Control] | None = None
@@ -90,7 +90,7 @@ class _Detokenize(Struct):
 class HttpApp:
     """An ASGI application, which other applications can mount. `counters` has its totals.
 
-    Every request must not be that of another site, and a slot must be free.
+    Refuses requests from other sites, and requests beyond `max_requests` at a time.
     """
 
     def __init__(
@@ -108,12 +108,12 @@ class HttpApp:
     ) -> None:
         """allowed_special, disallowed_special: as for `Encoding.encode`, but the text of special
         tokens is plain text by default. errors: for requests that are not UTF-8.
-        chat_template: what encodes messages, which are refused without one. hosts: names that
-        `Host` may have beside addresses in numbers and localhost. max_requests: at a time.
-        max_request: bytes of a request. max_model_len: what `/tokenize` says of the model.
+        chat_template: encodes messages; without one, they are refused. hosts: names that `Host` may
+        have besides numeric addresses and localhost. max_requests: requests at a time.
+        max_request: bytes of a request's body. max_model_len: the value in answers of `/tokenize`.
         """
         self.counters = HttpCounters()
-        self._lock = threading.Lock()  # of the counters: long texts are encoded on other threads
+        self._lock = threading.Lock()  # for the counters, which several threads change
         self._encoding = encoding
         self._text: dict[str, Any] = {
             "allowed_special": allowed_special,
@@ -122,10 +122,10 @@ class HttpApp:
         }
         self._chat_template = chat_template
         self._hosts = frozenset(map(str.lower, hosts))
-        self._places = max_requests
+        self._max_requests = max_requests
         self._max_model_len = max_model_len
         self._bodies = Bodies(max_request)
-        self._turns = asyncio.Semaphore(os.cpu_count() or 1)  # in the order of asking
+        self._turns = asyncio.Semaphore(os.cpu_count() or 1)  # grants turns in order of arrival
         routes = [
             Route("/health", _health, methods=["GET"]),
             Route("/tokenize", self._endpoint(_Tokenize, self._tokenize), methods=["POST"]),
@@ -147,8 +147,8 @@ class HttpApp:
             await send(message)
 
         why = cross_site(scope["method"], Headers(scope=scope), self._is_host)
-        if why is None and path != "/health" and self.counters.requests_open >= self._places:
-            why = 503, f"{self._places} requests are under way already: try again"
+        if why is None and path != "/health" and self.counters.requests_open >= self._max_requests:
+            why = 503, f"{self._max_requests} requests are under way already: try again"
         if why is not None:
             await _error(*why, {"connection": "close"})(scope, receive, counted)
             return
@@ -162,7 +162,7 @@ class HttpApp:
         return is_local(name) or name in self._hosts
 
     def _endpoint(self, kind: type[Q], answer: Callable[[Q], dict[str, Any]]) -> Any:
-        """The endpoint that gives `answer(question)` to the JSON of a question."""
+        """An endpoint that reads a question from JSON and responds with `answer(question)`."""
 
         async def asked(request: Request) -> Response:
             errors = self._text["errors"]
@@ -175,14 +175,14 @@ class HttpApp:
             except Refused as error:
                 return _error(error.status, str(error))
             except ClientDisconnect:
-                return Response(status_code=400)  # nobody reads it
+                return Response(status_code=400)  # no client reads it
             except asyncio.CancelledError:
                 return _error(503, _ENDS)
 
         return asked
 
     def _tokenize(self, asked: _Tokenize) -> dict[str, Any]:
-        """TokenizeResponse, to a TokenizeCompletionRequest or a TokenizeChatRequest."""
+        """The TokenizeResponse for a TokenizeCompletionRequest or a TokenizeChatRequest."""
         encode = self._encode_prompt if asked.messages is None else self._encode_chat
         text, ids = encode(asked)
         strings = None
@@ -216,10 +216,10 @@ class HttpApp:
         return str(prompt), ids
 
     def _encode_chat(self, asked: _Tokenize) -> tuple[str, list[int]]:
-        """The text and the ids that the chat template makes of the messages."""
+        """The text that the chat template makes from the messages, and its ids."""
         template = self._chat_template
         if template is None:
-            raise Refused("messages need a chat template, which this service has not: send prompt")
+            raise Refused("messages need a chat template, but this service has none: send prompt")
         if asked.chat_template is not None:
             raise Refused("chat_template is set when the service is started, not by a request")
         if asked.add_special_tokens:
@@ -236,7 +236,7 @@ class HttpApp:
         return str(prompt), template.encode(prompt, self._text["errors"])
 
     def _detokenize(self, asked: _Detokenize) -> dict[str, Any]:
-        """DetokenizeResponse, to a DetokenizeRequest."""
+        """The DetokenizeResponse for a DetokenizeRequest."""
         try:
             return {"prompt": self._encoding.decode(asked.tokens)}
         except (KeyError, StreamtokError) as error:
@@ -269,27 +269,29 @@ def run_http(
     metrics: tuple[str, int] | None = None,
     **settings: Any,
 ) -> int:
-    """Serve over HTTP until SIGINT or SIGTERM, which is raised again after it has closed; 0.
+    """Serve over HTTP until SIGINT or SIGTERM, and raise the signal again after closing. Returns 0.
 
+    hosts: names that clients may use besides `host`, numeric addresses and localhost.
     max_connections: requests at a time; None for 1000, or fewer if the limit of open files requires
-    it. idle_timeout: seconds in which a client may neither send nor read; max_lifetime: seconds
-    that a connection may last; 0 or None: no limit. grace: seconds for requests that are under way.
-    Other settings: as for `HttpApp`; the rest as for `streamtok.serve.run`.
+    it. idle_timeout: seconds in which a client may neither send nor read. max_lifetime: seconds
+    that a connection may last. For both, 0 or None is no limit. grace: seconds in which open
+    requests may finish. on_ready, metrics: as for `streamtok.serve.run`. Other settings: as for
+    `HttpApp`.
     """
     from ..view.web_server import Server
 
-    places = reserve_descriptors(max_connections, DEFAULT_MAX_CONNECTIONS)
+    max_requests = reserve_descriptors(max_connections, DEFAULT_MAX_CONNECTIONS)
     app = HttpApp(
         encoding,
         hosts={host, *hosts},
-        max_requests=places,
+        max_requests=max_requests,
         **settings,
     )
     server = Server(
         app,
         host,
         port,
-        max_connections=places + _SPARE,
+        max_connections=max_requests + _SPARE,
         idle_timeout=idle_timeout,
         max_lifetime=max_lifetime,
         grace=grace,

@@ -1,4 +1,4 @@
-"""Unix sockets to listen at, and the limit of open files."""
+"""Opens Unix sockets to listen on, and raises the limit of open files."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SPARE_DESCRIPTORS = 192  # for refused clients, metrics and the interpreter
 
 
 def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
-    """Listen at `path` with the permissions `mode`; return the socket, its device and its inode.
+    """Listen at `path` with permissions `mode`; return the socket and its (device, inode).
 
-    Replaces the socket of a server that no longer runs. Raises FileExistsError if another kind of
-    file is there, OSError if another server listens or the path cannot be used.
+    Replaces the socket of a server that no longer runs. Raises FileExistsError if `path` is another
+    kind of file, OSError if another server listens there or the path cannot be used.
     """
     _remove_stale(path)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -27,7 +27,7 @@ def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
             # The error for a path that is too long for a socket has no errno.
             code = error.errno or errno.ENAMETOOLONG
             raise OSError(code, os.strerror(code), path) from None
-        # Before it listens: until then nobody can connect, whatever the umask allows.
+        # Before listening: until then no client can connect, whatever the umask allows.
         os.chmod(path, mode)
         found = os.lstat(path)
         sock.listen(BACKLOG)
@@ -38,7 +38,7 @@ def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
 
 
 def remove_unix(path: str, inode: tuple[int, int] | None) -> None:
-    """Remove the socket at `path` if it has this device and inode, so not that of a successor."""
+    """Remove the socket at `path` if it has this (device, inode) and is not a successor's."""
     with contextlib.suppress(OSError):
         found = os.lstat(path)
         if stat.S_ISSOCK(found.st_mode) and (found.st_dev, found.st_ino) == inode:

@@ -11,15 +11,15 @@ import time
 
 from ..files import printable
 
-_EVERY = 1.0  # seconds; at most one record of the logging library is written in this time
-_MAX_LINE = 512  # bytes that a pipe takes at once if it is writable (PIPE_BUF)
+_EVERY = 1.0  # seconds in which at most one record of the logging library is written
+_MAX_LINE = 512  # bytes that a writable pipe accepts without blocking (PIPE_BUF)
 
 
 class Log(logging.Handler):
     """Writes lines, and records of the logging library.
 
-    Standard error may be a full pipe without a reader. Writing to it blocks, and a blocked event
-    loop serves nobody and handles no signal. So lines that it does not take at once are dropped, as
+    Standard error may be a full pipe without a reader. Writing to it would block the event loop,
+    which then serves no client and handles no signal. So lines that would block are dropped, and so
     are records that follow another within a second.
     """
 
@@ -28,7 +28,7 @@ class Log(logging.Handler):
         self._last_record: float | None = None
 
     def __enter__(self) -> Log:
-        """Take the records of asyncio's logger inside the block."""
+        """Handle the records of asyncio's logger inside the block."""
         logger = logging.getLogger("asyncio")
         self._propagates = logger.propagate
         logger.addHandler(self)

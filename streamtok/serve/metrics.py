@@ -1,7 +1,7 @@
-"""Exposes the counters of a server as Prometheus metrics, by the official client library.
+"""Exposes the counters of a server as Prometheus metrics, with the official client library.
 
-The library's own HTTP server answers scrapes, in threads. It limits neither clients nor time, so
-only Prometheus should reach its address.
+The library's own HTTP server answers scrapes, in threads. It limits neither the number of clients
+nor their time, so only Prometheus should reach its address.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _CountersCollector(Collector):
-    """Reads the counters only when a scrape asks for them, so that serving costs nothing more."""
+    """Reads the counters only when scraped, so that serving costs nothing extra."""
 
     def __init__(self, counters: Encoded):
         self._counters = counters
@@ -48,7 +48,7 @@ class _CountersCollector(Collector):
 
 
 def make_registry(counters: Encoded) -> CollectorRegistry:
-    """A registry of the counters and of the process's memory, CPU time and descriptors."""
+    """A registry of the counters and of the memory, CPU time and descriptors of the process."""
     registry = CollectorRegistry()
     registry.register(_CountersCollector(counters))
     ProcessCollector(registry=registry)
@@ -57,7 +57,7 @@ def make_registry(counters: Encoded) -> CollectorRegistry:
 
 @contextlib.contextmanager
 def expose(counters: Encoded, host: str, port: int) -> Iterator[str]:
-    """Answer Prometheus from other threads inside this block. Gives the URL.
+    """Answer Prometheus on other threads inside this block. Yields the URL.
 
     port: 0 for any free one. Raises OSError if the server cannot listen there.
     """
@@ -66,7 +66,7 @@ def expose(counters: Encoded, host: str, port: int) -> Iterator[str]:
     except OSError as error:
         code = error.errno or 0
         raise OSError(code, os.strerror(code), format_host_port(host, port)) from None
-    # Of a client that breaks off, socketserver prints a traceback.
+    # By default, socketserver prints a traceback when a client disconnects early.
     server.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
     try:
         yield f"http://{format_host_port(host, server.server_port)}/metrics"

@@ -1,4 +1,4 @@
-"""`serve`, `Server` and `run`: which clients are admitted, and how the server stops."""
+"""The socket server: starting it, admitting clients, and stopping it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ DEFAULT_MAX_CONNECTIONS = 1000
 DEFAULT_MAX_PENDING = 1 << 20
 DEFAULT_GRACE = 5.0
 
-_MAX_REFUSING = 64  # clients that are told why they are refused; more are just dropped
-_LAST_WORDS = 1.0  # seconds after the grace in which messages may still be sent
+_MAX_REFUSING = 64  # clients at a time that are told why they are refused; others are dropped
+_LAST_WORDS = 1.0  # seconds after the grace period in which last messages are sent
 
 
 async def serve(
@@ -46,11 +46,12 @@ async def serve(
 ) -> Server:
     """Start a server at host and port (0: any free one), or at the Unix socket `path`.
 
-    mode: permissions of the Unix socket; that of a dead server is replaced. format: "text" or
-    "u32". idle_timeout: seconds in which a client may neither send nor read; max_lifetime: seconds
-    that a connection may last; 0 or None: no limit. max_pending: bytes that a stream may hold back.
-    Raises OSError if it cannot listen there, UnsupportedPatternError if the encoding cannot be
-    streamed, ValueError for other formats.
+    mode: permissions of the Unix socket; the socket of a dead server is replaced. format: "text" or
+    "u32". max_connections: connections at a time; more are refused. idle_timeout: seconds in which
+    a client may neither send nor read. max_lifetime: seconds that a connection may last. For both,
+    0 or None is no limit. max_pending: bytes that a stream may hold back. Raises OSError if it
+    cannot listen there, UnsupportedPatternError if the encoding cannot be streamed, ValueError for
+    another format.
     """
 
     def open_stream() -> StreamEncoder:
@@ -61,7 +62,7 @@ async def serve(
             max_pending=max_pending,
         )
 
-    open_stream()  # raises now if no connection could have a stream
+    open_stream()  # raises now, not at the first connection
     if format not in ("text", "u32"):
         raise ValueError(f"format must be 'text' or 'u32', not {format!r}")
     server = Server(Shared(open_stream, format, idle_timeout, max_lifetime), max_connections)
@@ -110,9 +111,9 @@ class Server:
     async def close(self, grace: float = DEFAULT_GRACE) -> None:
         """Stop accepting, end all connections, and return when they are closed.
 
-        A stream whose client still sends or reads continues for at most `grace` seconds; one that
-        waits for its client ends at once. Each client gets the ids of all text so far and an error,
-        because its text may be incomplete. Clients that do not read their ids are dropped.
+        A stream whose client still sends or reads continues for at most `grace` seconds; an idle
+        stream ends immediately. Each client gets the ids of all its text so far and an error,
+        because the text may be incomplete. Clients that do not read their ids are dropped.
         """
         self._shared.is_closing = True
         if self._path is not None:  # before the system can reuse its inode
@@ -120,7 +121,7 @@ class Server:
             self._inode = None
         if self._server is not None:
             self._server.close()
-        await asyncio.sleep(0)  # clients that were just accepted are told, too
+        await asyncio.sleep(0)  # so that clients accepted just now are included
         for client in self._clients:
             client.hasten()
         if not await self._is_empty_after(grace):
@@ -151,7 +152,7 @@ class Server:
             )
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a client, or say why it is refused."""
+        """Serve a client, or tell it why it is refused."""
         counters = self.counters
         counters.connections += 1
         client = Client(self._shared, reader, writer)
@@ -192,8 +193,8 @@ def run(
 
     A second signal ends the grace period. on_ready: called with each address. max_connections: None
     for 1000, or fewer if the limit of open files requires it; the soft limit is raised if needed.
-    grace: seconds, see `Server.close`. metrics: host and port for Prometheus. Other settings and
-    exceptions: as for `serve`; also MissingLibraryError if prometheus-client is missing.
+    grace: seconds; see `Server.close`. metrics: host and port for Prometheus. Other settings and
+    exceptions: as for `serve`. Also raises MissingLibraryError if prometheus-client is missing.
     """
     settings["max_connections"] = reserve_descriptors(max_connections, DEFAULT_MAX_CONNECTIONS)
     return asyncio.run(_run(encoding, on_ready, grace, metrics, settings))
@@ -206,7 +207,7 @@ def announced(
     metrics: tuple[str, int] | None,
     on_ready: Callable[[str], None] | None,
 ) -> Iterator[None]:
-    """Expose the counters inside the block, and say where all is: see `run`."""
+    """Expose the counters inside the block, and call `on_ready` with all addresses; see `run`."""
     with contextlib.ExitStack() as stack:
         if metrics is not None:
             from .metrics import expose
