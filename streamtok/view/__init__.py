@@ -2,15 +2,15 @@
 
     app = make_app(token=None)          # mount it: Mount("/tokens", app)
 
-It needs streamtok's extra `web` (Starlette and uvicorn). The page is HTML, style sheets and scripts
-of this package; nothing comes from another host. What it shows is computed by
-`streamtok.answers.views` and the public functions. Access control: `guard.py`.
+It needs streamtok's extra `web` (Starlette and uvicorn). The page consists of HTML, style sheets
+and scripts from this package and loads nothing from other hosts. `streamtok.answers.views` and the
+public functions compute its contents. Access control: `guard.py`.
 """
 
 from ..errors import MissingLibraryError
 
 try:
-    import starlette  # noqa: F401  # all modules of this package need both
+    import starlette  # noqa: F401  # the modules of this package need both
     import uvicorn  # noqa: F401
 except ModuleNotFoundError as error:
     what = "streamtok.view and streamtok serve --http"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _FILES = Path(__file__).with_name("static")
 _MAX_QUESTION = 8 << 20  # bytes of JSON: a text of 2^20 characters, up to 6 bytes each
 
-mimetypes.add_type("text/javascript", ".js")  # on Windows other programs may have another one
+mimetypes.add_type("text/javascript", ".js")  # on Windows, other programs may set another type
 
 
 def make_app(
@@ -39,13 +39,13 @@ def make_app(
 ) -> Guard:
     """Guard: an ASGI application that serves the page under any prefix.
 
-    token: what the URL of the first request must have as `?token=...`; None lets everybody in
-    who reaches the application, for applications that check their users themselves. encoding: the
-    one that the page begins with, a name or an `Encoding`. hosts: the names under which the
-    application may be reached, without a port; None: addresses in numbers, and localhost.
-    text: what the page shows at first. given: the file that it shows instead.
+    token: the URL of the first request must contain it as `?token=...`. None admits every client,
+    for applications that check their users themselves. encoding: selected at first, a name or an
+    `Encoding`. hosts: names under which the application may be reached, without a port; None:
+    numeric addresses and localhost. text: shown at first. given: a file to show instead.
 
-    Raises ValueError for an unknown encoding. It costs nothing until it is used.
+    Raises ValueError for an unknown encoding. Loads the encoding, which takes tens of milliseconds
+    if nothing has used it before.
 
     >>> app = make_app(token=None, encoding="gpt2")
     >>> type(app).__name__

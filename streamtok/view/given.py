@@ -1,4 +1,4 @@
-"""The start of the one file or URL that the page shows at first: the one on the command line."""
+"""Reads the start of the file or URL from the command line, which the page shows at first."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..jobs.sources.blocks import check_file, open_blocks
 from ..jobs.sources.compression import unpack
 from ..jobs.stores.urls import is_url
 
-_WHOLE = 1 << 18  # bytes: a text of up to this size is shown as a whole
-_START = 1 << 16
+_WHOLE = 1 << 18  # bytes of the largest text that is shown whole
+_START = 1 << 16  # bytes that are shown of larger ones
 
 
 class Given(NamedTuple):
-    """The text of a file, or its start. is_utf8: the bytes of the file are those of `text`."""
+    """The text of a file, or its start. is_utf8: no byte of it was replaced with U+FFFD."""
 
     name: str
     text: str

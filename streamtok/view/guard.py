@@ -1,14 +1,14 @@
 """Access control and security headers.
 
-Three checks come before the application:
+A request must pass three checks to reach the application:
 
-- `Host` must name this machine, which refuses DNS rebinding: a name of an attacker that points to
-  127.0.0.1.
-- `Origin` and `Sec-Fetch-Site`, where a browser sends them, must be those of the page itself, so
-  that no other site can ask, not even with the cookie.
-- The token must be there: in the URL of the first request, in a cookie afterwards. The cookie is
-  `HttpOnly` and `SameSite=Strict`, and has a name of its own for each token, because browsers send
-  cookies to all ports of a host.
+- `Host` must name this machine. This prevents DNS rebinding, in which an attacker's domain name
+  resolves to 127.0.0.1.
+- `Origin` and `Sec-Fetch-Site`, if the browser sends them, must be those of the page itself, so
+  that no other site can send requests, not even with the cookie.
+- The request must have the token: the first one in its URL, later ones in a cookie. The cookie is
+  `HttpOnly` and `SameSite=Strict`. Its name depends on the token, because browsers send cookies to
+  all ports of a host.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-# data: an image that is saved is first drawn from an SVG that the page has made of itself.
+# data: because saving an image draws an SVG that the page has made of itself.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -48,13 +48,13 @@ HEADERS = {
 
 
 class Guard:
-    """An ASGI application that lets through to `app` what it trusts, and adds headers."""
+    """An ASGI application that passes trusted requests to `app` and adds security headers."""
 
     def __init__(
         self, app: Application, *, token: str | None, hosts: Collection[str] | None
     ) -> None:
-        """token: None asks for none. hosts: names that `Host` may have, without a port; None: any
-        address in numbers, which no one can rebind, and localhost.
+        """token: None requires no token. hosts: names that `Host` may have, without a port; None:
+        localhost and all numeric addresses, which DNS cannot rebind.
         """
         self._app = app
         self._token = None if token is None else token.encode()
@@ -106,9 +106,9 @@ class Guard:
 def cross_site(
     method: str, headers: Headers, is_host: Callable[[str], bool]
 ) -> tuple[int, str] | None:
-    """The status and the reason if a browser sends this request for another site; else None.
+    """The status and the reason to refuse a request that another site caused; None to accept it.
 
-    is_host: whether a name, without its port, may be in `Host`.
+    is_host: whether `Host` may have this name, which is without its port.
     """
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not is_host(_name_of(hosts[0])):
@@ -125,7 +125,7 @@ def cross_site(
 
 
 def is_local(name: str) -> bool:
-    """Whether no one can rebind this name of a host: localhost, or an address in numbers."""
+    """Whether the host is localhost or a numeric address, which DNS cannot rebind."""
     if name == "localhost":
         return True
     try:
@@ -136,7 +136,7 @@ def is_local(name: str) -> bool:
 
 
 def _name_of(host: str) -> str:
-    """The name in the header `Host`, in lower case and without its port; "" if there is none."""
+    """The name in a `Host` header, in lower case and without the port; "" if there is none."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -144,5 +144,5 @@ def _name_of(host: str) -> str:
 
 
 def refusal(status: int, text: str) -> Response:
-    """Plain text that closes the connection: the body of the request is not read."""
+    """A response in plain text. It closes the connection, as the request's body is not read."""
     return PlainTextResponse(f"{text}\n", status, {**HEADERS, "connection": "close"})

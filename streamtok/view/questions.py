@@ -1,4 +1,4 @@
-"""Questions as JSON objects: limited in size and time, each field checked by its declared type."""
+"""Questions as JSON objects, limited in size and time, with fields checked by declared types."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from starlette.responses import Response
 
 from ..errors import StreamtokError
 
-_BODY_TIMEOUT = 60.0  # seconds in which a body must be there
-_MOST_BODIES = 16  # times the bytes of a body: of all that are under way
+_BODY_TIMEOUT = 60.0  # seconds in which a body must arrive
+_MOST_BODIES = 16  # limit of the bytes of all bodies together, as a multiple of one body's limit
 
 Answer = dict[str, Any]
 Q = TypeVar("Q")
-Convert = Callable[[Any, Any], Any]  # of a field's type and its value: msgspec's `dec_hook`
+Convert = Callable[[Any, Any], Any]  # (type of a field, JSON) to its value: msgspec's `dec_hook`
 
 
 class Question(Protocol):
-    """A `msgspec.Struct` of fields that can answer."""
+    """A `msgspec.Struct` of a question's fields, with a method that answers it."""
 
     def answer(self) -> Answer: ...
 
 
 class Refused(Exception):
-    """A question that is not answered. Its text is shown to the user."""
+    """A question is refused. The text is shown to the user."""
 
     def __init__(self, text: str, status: int = 400) -> None:
         super().__init__(text)
@@ -38,21 +38,21 @@ class Refused(Exception):
 
 
 class Bodies:
-    """Reads the bodies of requests, each within a time; their bytes together are limited."""
+    """Reads the bodies of requests, within limits of time, of size and of total size."""
 
     def __init__(self, most: int) -> None:
-        """most: bytes of a body."""
+        """most: largest size of a body in bytes."""
         self._most = most
         self._held = 0
 
     @contextlib.asynccontextmanager
     async def read(self, request: Request) -> AsyncIterator[bytearray]:
-        """The body, which must be JSON. Its bytes count until the context ends.
+        """Yield the body, which must be JSON. Its bytes count as held until the context ends.
 
-        Raises Refused for another content type, a larger body, one that comes too slowly, and where
-        there is no room for it.
+        Raises Refused for another content type, for a body that is too large or too slow, and if
+        all bodies together are too large.
         """
-        # A page of another site can send other types than JSON without asking first.
+        # A page of another site can send types other than JSON without a preflight request.
         given = request.headers.get("content-type", "").partition(";")[0].strip()
         if given.lower() != "application/json":
             raise Refused("Content-Type must be application/json", 415)
@@ -80,43 +80,43 @@ class Bodies:
 def endpoint(
     kind: type[Question], bodies: Bodies, convert: Convert
 ) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint that reads a question and answers it, from another thread."""
+    """An endpoint that reads a question and answers it on another thread."""
 
     async def asked(request: Request) -> Response:
         try:
             async with bodies.read(request) as body:
-                return said(
-                    await run_in_threadpool(answered, kind, kind.answer, body, convert=convert)
+                return json_response(
+                    await run_in_threadpool(answer_body, kind, kind.answer, body, convert=convert)
                 )
         except Refused as error:
-            return answer_of({"error": str(error)}, error.status)
+            return response_of({"error": str(error)}, error.status)
         except (StreamtokError, ValueError, LookupError) as error:
-            return answer_of({"error": message_of(error)}, 422)
+            return response_of({"error": message_of(error)}, 422)
 
     return asked
 
 
 def message_of(error: Exception) -> str:
     """The first line of the message, which says what is wrong and where."""
-    # str() of a KeyError puts the message in quotes.
+    # str() of a KeyError would put the message in quotes.
     text = error.args[0] if isinstance(error, KeyError) and error.args else error
     return str(text).partition("\n")[0]
 
 
-def answered(
+def answer_body(
     kind: type[Q],
     answer: Callable[[Q], Answer],
     body: bytes | bytearray,
     errors: str = "strict",
     convert: Convert | None = None,
 ) -> bytes:
-    """The JSON of the answer to a body. Raises Refused, and what `answer` raises.
+    """Answer the question in a body, as JSON. Raises Refused, and the exceptions of `answer`.
 
     kind: a `msgspec.Struct` of the fields that the body must have. errors: for bytes of the body
-    that are not UTF-8. convert: for types of fields that JSON has not.
+    that are not UTF-8. convert: for field types that JSON does not have.
     """
     try:
-        # Not by msgspec, which refuses half a surrogate pair.
+        # msgspec's own decoder would refuse a lone surrogate.
         fields = json.loads(body.decode("utf-8", errors))
         question = msgspec.convert(fields, kind, dec_hook=convert)
     except UnicodeDecodeError as error:
@@ -128,16 +128,16 @@ def answered(
     return _json(answer(question))
 
 
-def answer_of(value: Answer, status: int = 200) -> Response:
-    """The response that says this."""
-    return said(_json(value), status)
+def response_of(value: Answer, status: int = 200) -> Response:
+    """A response with this value as JSON."""
+    return json_response(_json(value), status)
 
 
-def said(data: bytes, status: int = 200) -> Response:
-    """The response that has this JSON."""
+def json_response(data: bytes, status: int = 200) -> Response:
+    """A response with this JSON."""
     return Response(data, status, media_type="application/json")
 
 
 def _json(value: Answer) -> bytes:
-    # In ASCII, because half a surrogate pair has no UTF-8.
+    # ASCII, because UTF-8 cannot encode a lone surrogate.
     return json.dumps(value, separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""The questions of the page: each is its fields, checked by their types, and its answer."""
+"""The questions that the page asks: fields, which are checked by their types, and answers."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from ..special_tokens import special_settings
 from .chat_turns import template_of
 from .questions import Answer, Question, Refused
 
-LONGEST_TEXT = 1 << 20  # characters: the page sends all of them with each key
-LONGEST_STREAM = 1 << 14  # characters: each step of the stream is sent to the page
-LONGEST_MERGES = 1000  # characters: the beginning of a text, of which one pre-token is chosen
-MOST_BOXES = 3000  # tokens of a text that are drawn; the totals are of all
+LONGEST_TEXT = 1 << 20  # characters: the page sends the whole text at each keystroke
+LONGEST_STREAM = 1 << 14  # characters: the page gets every step of the stream
+LONGEST_MERGES = 1000  # characters of the prefix of a text from which a pre-token is chosen
+MOST_BOXES = 3000  # tokens of a text that are drawn; totals include all tokens
 _MOST_CANDIDATES = 12  # pairs that are shown before a merge
-_MOST_ODD = 16  # tokens of a list of odd ones
-_MOST_FOUND = 60  # tokens of a search
+_MOST_ODD = 16  # tokens in a list of odd tokens
+_MOST_FOUND = 60  # tokens in the result of a search
 _LANGUAGES = Path(__file__).with_name("static") / "languages.json"
 _CHAT = "o200k_harmony"  # for encodings without tokens for turns
 
 
 class _OfText(Struct):
-    """A text, and what its special tokens are."""
+    """A text, and how to treat special tokens in it."""
 
     encoding: Encoding
     special: Literal["plain", "allow", "refuse"]
@@ -45,13 +45,13 @@ class _OfText(Struct):
 
 
 class TextQuestion(_OfText):
-    """Counts, and the tokens around an offset. at: the cursor, in UTF-16 as JavaScript counts."""
+    """Counts, and the tokens around the cursor. at: its offset in UTF-16, as in JavaScript."""
 
     at: Annotated[int, Meta(ge=0)]
-    beside: Encoding | None = None  # its tokens are counted, too
+    beside: Encoding | None = None  # an encoding whose tokens are counted, too
 
     def answer(self) -> Answer:
-        """`first` is the number of the first token; `start` of a token is in UTF-16, too."""
+        """`first`: index of the first of `tokens` in the text; `start`: of a token, in UTF-16."""
         text = _within(self.text, LONGEST_TEXT)
         how = special_settings(self.special)
         ids, spans = self.encoding.encode_with_offsets(text, "utf16", **how)
@@ -95,14 +95,14 @@ class LanguagesQuestion(Struct):
 
 
 class Turn(Struct):
-    """What one side of a chat says. A role that the form has not is the user's."""
+    """One turn of a chat. A role that the template does not have becomes the user."""
 
     role: str
     content: str
 
 
 class ChatQuestion(Struct):
-    """A chat as a `Prompt`, and what it would be as one str with special tokens allowed.
+    """A chat as a `Prompt`, and for comparison as one str with special tokens allowed.
 
     turns: None for an example, in which the user forges a turn.
     """
@@ -111,8 +111,8 @@ class ChatQuestion(Struct):
     turns: Annotated[list[Turn], Meta(max_length=50)] | None = None
 
     def answer(self) -> Answer:
-        """The tokens of both ways. `kind` is "control", "text", or "both" where a token joins the
-        two; "forged" in the second way is a control token that a content wrote.
+        """The tokens of both. `kind` is "control", "text", "both" if a token joins the two, or
+        "forged" for a control token that comes from the content of a turn.
         """
         encoding = self.encoding if template_of(self.encoding) else get_encoding(_CHAT)
         template = template_of(encoding)
@@ -156,7 +156,7 @@ class ChatQuestion(Struct):
 
 
 class StreamQuestion(Struct):
-    """`Lanes.as_json` of a text in chunks."""
+    """A text in chunks. The answer is its `Lanes.as_json`."""
 
     encoding: Encoding
     text: str
@@ -168,7 +168,7 @@ class StreamQuestion(Struct):
 
 
 class CompareQuestion(Struct):
-    """Totals, and the first tokens of each encoding, which say whether all have them."""
+    """Totals, and the first tokens of each encoding. `is_same`: every encoding has this token."""
 
     encodings: Annotated[list[Encoding], Meta(min_length=1, max_length=MOST_ENCODINGS)]
     special: Literal["plain", "allow", "refuse"]
@@ -201,7 +201,7 @@ class CompareQuestion(Struct):
 class MergesQuestion(Struct):
     """The pre-tokens of a text, and the merges of one of them.
 
-    chosen: its number; None for the first that becomes several tokens.
+    chosen: index of the pre-token; None for the first that becomes several tokens.
     """
 
     encoding: Encoding
@@ -209,7 +209,7 @@ class MergesQuestion(Struct):
     chosen: Annotated[int, Meta(ge=0)] | None = None
 
     def answer(self) -> Answer:
-        """`states` are what is left to merge before each merge, and at last the result."""
+        """`states`: the parts and the candidate pairs before each merge, and the result last."""
         parts = pretokens(self.encoding, _within(self.text, LONGEST_MERGES))
         pieces = [part.encode() for part in parts]
         chosen = self.chosen
@@ -247,7 +247,7 @@ class MergesQuestion(Struct):
 
 
 class OddQuestion(Struct):
-    """Lists of tokens that are odd in some way: how many there are, and the first."""
+    """Lists of odd tokens: how many there are, and the first few."""
 
     encoding: Encoding
 
@@ -257,7 +257,7 @@ class OddQuestion(Struct):
 
 @functools.lru_cache(maxsize=8)
 def _odd_tokens(encoding: Encoding) -> Answer:
-    """Costs about a second for 100,000 tokens."""
+    """The lists of an encoding. Takes about a second for 100,000 tokens."""
     halves = vocabulary_view.half_characters(encoding)
     halves.sort(key=lambda token: -len(token.bytes))
     return {
@@ -268,7 +268,7 @@ def _odd_tokens(encoding: Encoding) -> Answer:
 
 
 class SearchQuestion(Struct):
-    """The tokens that contain a text, after the one that has this id."""
+    """Tokens that contain the query. If it is a number, the token with this id comes first."""
 
     encoding: Encoding
     query: Annotated[str, Meta(min_length=1, max_length=1000)]
@@ -281,7 +281,7 @@ class SearchQuestion(Struct):
 
 
 class TokenQuestion(Struct):
-    """A token, the two that merge into it, and its neighbours by id."""
+    """A token, the two tokens that merge into it, and its neighbours by id."""
 
     encoding: Encoding
     id: Annotated[int, Meta(ge=0, lt=1 << 32)]
@@ -319,8 +319,8 @@ def _listed(tokens: list[Any], most: int) -> Answer:
 def _within(text: str, limit: int) -> str:
     if len(text) > limit:
         raise Refused(
-            f"the text has {len(text):,} characters, more than the {limit:,} that are taken "
-            "here: streamtok count takes files of any size",
+            f"the text has {len(text):,} characters, more than the {limit:,} accepted here: "
+            "streamtok count takes files of any size",
             413,
         )
     return text

@@ -1,9 +1,10 @@
-"""Serves a page, or a service over HTTP, by uvicorn: on the loopback unless told otherwise.
+"""Serves the page, or a service over HTTP, with uvicorn.
 
-Every user of the machine can connect, and the token is asked for only when a request is complete.
-So connections are bounded in number and in time. A new client is always accepted, instead of the
-connection that has waited longest for a request. What uvicorn and h11 let pass is refused here:
-long headers that arrive at once, and requests with two lengths.
+Every user of the machine can connect, and the token is checked only when a request is complete. So
+connections are limited in number and in time. A new client is always accepted: if there are too
+many, the connection that has waited longest for a request is dropped. Two kinds of requests that
+uvicorn and h11 accept are refused here: those with very long headers that arrive at once, and those
+that have both Transfer-Encoding and Content-Length.
 """
 
 from __future__ import annotations
@@ -21,29 +22,29 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ..jobs.argument_types import format_host_port
 from .guard import Application, Receive, Scope, Send, refusal
 
-GRACE = 2.0  # seconds for answers that are under way when the server ends
-MAX_CONNECTIONS = 64  # a browser opens six; a service has a number of its own
-HEAD_TIMEOUT = 10.0  # seconds in which a request must begin, with all of its headers
-IDLE_TIMEOUT = 60.0  # seconds for a client that does not read its answer, or asks nothing more
+GRACE = 2.0  # seconds to finish open answers when the server stops
+MAX_CONNECTIONS = 64  # a browser opens six; services set a limit of their own
+HEAD_TIMEOUT = 10.0  # seconds in which the whole head of a request must arrive
+IDLE_TIMEOUT = 60.0  # seconds for a client that does not read its answer or sends no new request
 _MAX_HEAD = 1 << 16  # bytes of a request line and its headers
 _NEVER = 1 << 30  # seconds
-_TICKS = 4  # looks at the clock in the shortest of the limits
-# Connections that asyncio accepts before the first of them can be counted. It logs a traceback for
-# each one without a descriptor, so there must be fewer than descriptors.
+_TICKS = 4  # checks in the shortest of the time limits
+# asyncio accepts this many connections before the first of them can be counted. It logs a traceback
+# for each connection without a file descriptor, so the number must be less than the descriptors.
 _BACKLOG = 32
 
 
 class _Connection(H11Protocol):
-    """A connection that is dropped after its time, or if others need its place."""
+    """A connection that is dropped at a time limit, or when a new one needs its slot."""
 
     max_connections: int
     idle_timeout: float
     max_lifetime: float
-    idle_since: float | None = None  # for a request; None: one is being answered
+    idle_since: float | None = None  # start of the wait for a request; None while answering one
     _timer: asyncio.TimerHandle | None = None
     _has_answered = False
     _unsent = 0  # bytes, at the last tick
-    _read_at = 0.0  # when the client last took bytes of its answer
+    _read_at = 0.0  # when the client last read bytes of its answer
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -53,7 +54,7 @@ class _Connection(H11Protocol):
         if len(self.connections) > self.max_connections:
             known = [one for one in self.connections if isinstance(one, _Connection)]
             waiting = [(one.idle_since, id(one), one) for one in known if one.idle_since]
-            min(waiting)[2].drop()  # this one waits, too
+            min(waiting)[2].drop()  # there is at least one: `self`
 
     def data_received(self, data: bytes) -> None:
         has_begun = self.idle_since is not None and bool(self.conn.trailing_data[0])
@@ -61,7 +62,7 @@ class _Connection(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.idle_since = None
         elif self.idle_since is not None and not has_begun and self._has_answered:
-            self.idle_since = self.loop.time()  # the head must follow in HEAD_TIMEOUT
+            self.idle_since = self.loop.time()  # the rest of the head must arrive in HEAD_TIMEOUT
 
     def on_response_complete(self) -> None:
         self.idle_since = self.loop.time()
@@ -95,14 +96,14 @@ class _Connection(H11Protocol):
         if self._unsent:
             return now - self._read_at >= self.idle_timeout
         if self.idle_since is None:
-            return False  # the application limits the time of a body
+            return False  # the application limits how long a body takes
         is_between = self._has_answered and not self.conn.trailing_data[0]
         limit = self.idle_timeout if is_between else HEAD_TIMEOUT
         return now - self.idle_since >= limit
 
 
 def _checked(app: Application) -> Application:
-    """The application after the checks of every server here."""
+    """The application, preceded by the checks that all servers here make."""
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         headers = scope.get("headers", ())
@@ -110,11 +111,13 @@ def _checked(app: Application) -> Application:
         names = {name for name, _ in headers}
         if size + sum(len(name) + len(value) + 4 for name, value in headers) > _MAX_HEAD:
             answer: Application = refusal(
-                431, f"a request has at most {_MAX_HEAD:,} bytes of headers"
+                431, f"the headers of a request may have at most {_MAX_HEAD:,} bytes"
             )
         elif {b"transfer-encoding", b"content-length"} <= names:
-            # A proxy may take the other one for the end of the request.
-            answer = refusal(400, "a request has one of Transfer-Encoding and Content-Length")
+            # A proxy may use the other of them to find the end of the request.
+            answer = refusal(
+                400, "a request must not have both Transfer-Encoding and Content-Length"
+            )
         else:
             answer = app
         await answer(scope, receive, send)
@@ -123,7 +126,7 @@ def _checked(app: Application) -> Application:
 
 
 class Server:
-    """A socket that listens, and the server after it. The socket is there before `run`."""
+    """A server for an ASGI application. It listens from the start, and answers during `run`."""
 
     def __init__(
         self,
@@ -136,8 +139,8 @@ class Server:
         max_lifetime: float | None = None,
         grace: float = GRACE,
     ) -> None:
-        """port 0: any that is free. Times are in seconds; idle_timeout and max_lifetime: 0 or None
-        for no limit. grace: for answers that are under way when the server ends. Raises OSError.
+        """port: 0 for any free one. Times are in seconds; idle_timeout and max_lifetime: 0 or None
+        for no limit. grace: to finish open answers when the server stops. Raises OSError.
         """
         self._socket = _listen(host, port)
         self.host = host
@@ -153,13 +156,13 @@ class Server:
             loop="asyncio",
             backlog=_BACKLOG,
             log_config=None,
-            log_level=logging.ERROR,  # strangers could write the warnings at will
+            log_level=logging.ERROR,  # clients could cause warnings at will
             access_log=False,
             lifespan="off",
             ws="none",
             server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=_NEVER,  # the connections have timers of their own
+            timeout_keep_alive=_NEVER,  # connections have their own timers
             timeout_graceful_shutdown=cast(Any, grace),  # declared as int
             h11_max_incomplete_event_size=_MAX_HEAD,
         )
@@ -167,23 +170,23 @@ class Server:
 
     @property
     def url(self) -> str:
-        """str: without the token."""
+        """str: the URL of the page, without the token."""
         return f"http://{format_host_port(self.host, self.port)}/"
 
     def run(self) -> None:
-        """Serve until `stop`, SIGINT or SIGTERM; a signal is raised again when all is closed."""
+        """Serve until `stop`, SIGINT or SIGTERM. A signal is raised again after closing."""
         with self._socket:
             self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Let `run` return soon. Any thread may call it."""
+        """Make `run` return soon. Any thread may call it."""
         self._server.should_exit = True
 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio switches Nagle's algorithm off: without, each answer may wait
-    # 40 ms for an acknowledgement.
+    # asyncio disables Nagle's algorithm only for a socket whose protocol is named. Otherwise each
+    # answer may wait 40 ms for an acknowledgement.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":

@@ -273,7 +273,7 @@ def test_a_body_must_come_in_time(monkeypatch):
 
 def test_short_requests_do_not_wait_for_long_ones(client, monkeypatch):
     """All threads have a long one, and more wait, when a short one is answered."""
-    answered, may_end, has_begun = http_app.answered, threading.Event(), threading.Semaphore(0)
+    answered, may_end, has_begun = http_app.answer_body, threading.Event(), threading.Semaphore(0)
 
     def held(kind, answer, body, errors):
         if len(body) > http_app._SMALL:
@@ -281,7 +281,7 @@ def test_short_requests_do_not_wait_for_long_ones(client, monkeypatch):
             may_end.wait()
         return answered(kind, answer, body, errors)
 
-    monkeypatch.setattr(http_app, "answered", held)
+    monkeypatch.setattr(http_app, "answer_body", held)
     n_threads = os.cpu_count() or 1
     long = {"prompt": "日本語のテキスト、naïve don't. " * 10_000}
     with ThreadPoolExecutor() as pool:

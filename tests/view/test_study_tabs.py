@@ -61,7 +61,7 @@ def test_odd_tokens_are_shown_at_once(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "vocabulary")
     titles = page.locator("#vocabulary-lists h2").all_inner_texts()
     assert titles == [
-        f"Tokens that no text becomes: {len(vocabulary_view.unreachable(ENC))}",
+        f"Unreachable tokens: {len(vocabulary_view.unreachable(ENC))}",
         "The longest tokens: 16",
         f"Partial UTF-8: {len(vocabulary_view.half_characters(ENC))}",
     ]

@@ -1,4 +1,4 @@
-// Questions to the server that the page came from. Nothing else is ever asked.
+// Sends questions to the server of the page, and to no other server.
 
 async function ask(path, options) {
   let response;
@@ -12,7 +12,7 @@ async function ask(path, options) {
   let message = text.trim() || response.statusText;
   try {
     message = JSON.parse(text).error;
-  } catch { /* it is plain text */ }
+  } catch { /* plain text */ }
   throw new Error(message);
 }
 

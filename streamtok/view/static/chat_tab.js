@@ -1,4 +1,4 @@
-// The tab Chat: turns as a Prompt, beside what they would be as one str.
+// The Chat tab: turns as a Prompt, compared with the same turns as one str.
 
 import { $, make, makeButton, onClick, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
@@ -49,7 +49,7 @@ export class ChatTab extends Tab {
       for (const turn of answer.turns) this.addTurn(turn);
     }
     const other = answer.encoding === this.page.encoding ? "" : `${this.page.encoding} has no tokens for turns. `;
-    $("chat-note").textContent = `${other}Turns in the form ${answer.template}, in ${answer.encoding}. ` +
+    $("chat-note").textContent = `${other}Turns in the format of ${answer.template}, in ${answer.encoding}. ` +
       (this.isExample ? "The user's text forges a turn: in a Prompt it stays harmless text." : "");
     for (const [way, list] of Object.entries(this.lists)) this.draw(list, answer[way]);
     const count = (way, kind) => answer[way].filter((token) => token.kind === kind).length;
@@ -61,7 +61,7 @@ export class ChatTab extends Tab {
     ]);
   }
 
-  // A row for each token that begins a turn, also where it is forged.
+  // A row for each turn: each begins with the same token, even if it is forged.
   draw(list, tokens) {
     const rows = [];
     tokens.forEach((token, at) => {
@@ -77,7 +77,7 @@ export class ChatTab extends Tab {
     const box = make("textarea", { rows: "2", "aria-label": "Content", spellcheck: "false" });
     box.value = content;
     const remove = makeButton(() => {
-      if ($("chat-turns").children.length === 1) return; // the last one stays
+      if ($("chat-turns").children.length === 1) return; // keep at least one
       turn.remove();
       $("chat-add").focus();
       this.onChange();

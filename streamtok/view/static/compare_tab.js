@@ -1,4 +1,4 @@
-// The tab Compare: one text in up to four encodings.
+// The Compare tab: one text in up to four encodings.
 
 import { $, decimal, make, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
@@ -10,7 +10,7 @@ export class CompareTab extends Tab {
   constructor(page) {
     super(page, "compare");
     const start = ["r50k_base", "cl100k_base"].filter((name) => ![page.encoding, page.beside].includes(name));
-    // The first two are the page's.
+    // The first two encodings are chosen in the header of the page.
     for (let i = 2; i < MOST; i += 1) {
       const choice = make("select", { id: `compare-${i}` }, make("option", { value: "" }, "none"));
       for (const name of page.about.encodings) choice.append(make("option", { value: name }, name));

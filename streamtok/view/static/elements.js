@@ -1,4 +1,4 @@
-// Makes elements. Text goes in as text, never as HTML.
+// Makes elements. Text is inserted as text, never as HTML.
 
 export const $ = (id) => document.getElementById(id);
 

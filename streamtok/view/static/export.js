@@ -1,9 +1,9 @@
-// Saves what a tab shows, as one HTML file or as an image, without its controls.
+// Saves the contents of a tab, without its controls, as an HTML file or as an image.
 
 import { make } from "./elements.js";
 
-const SCALE = 2; // pixels of the image for a pixel of the page
-const LONGEST = 8000; // pixels of the page: browsers limit the size of a canvas
+const SCALE = 2; // pixels of the image per pixel of the page
+const LONGEST = 8000; // pixels of height: browsers limit the size of a canvas
 
 export function saveHtml(panel, about) {
   const shown = copyOf(panel, about);
@@ -16,11 +16,11 @@ export async function saveImage(panel, about) {
   const width = Math.max(panel.offsetWidth, 320);
   const shown = copyOf(panel, about);
   shown.style.width = `${width}px`;
-  // In the page for as long as it takes to measure it.
+  // It is added to the page only to be measured.
   document.body.append(shown);
   const height = Math.min(shown.offsetHeight, LONGEST);
   shown.remove();
-  // An image has no setting of its own for light and dark.
+  // An image does not follow the page's light or dark scheme by itself.
   const scheme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   shown.prepend(make("style", {}, `${styles()} :root { color-scheme: ${scheme}; }`));
   const inside = new XMLSerializer().serializeToString(shown);
@@ -36,7 +36,7 @@ export async function saveImage(panel, about) {
 
 const styles = () => [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText)).join("\n");
 
-// A copy of a panel that needs no script: texts in place of boxes to type in, and no buttons.
+// A copy of a panel that needs no scripts: text instead of input fields, and no buttons.
 function copyOf(panel, about) {
   const copy = panel.cloneNode(true);
   const both = (what) => {
@@ -57,7 +57,7 @@ function copyOf(panel, about) {
 }
 
 function save(blob, panel, ending) {
-  if (!blob) throw new Error("this browser makes no image of it");
+  if (!blob) throw new Error("this browser cannot make an image of it");
   const url = URL.createObjectURL(blob);
   make("a", { href: url, download: `streamtok-${panel.id.replace("panel-", "")}.${ending}` }).click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);

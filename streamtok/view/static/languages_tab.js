@@ -1,4 +1,4 @@
-// The tab Languages: one sentence in many languages, and what it costs in the chosen encodings.
+// The Languages tab: one sentence in many languages, and its tokens in the chosen encodings.
 
 import { $, decimal, make, makeButton, whole } from "./elements.js";
 import { Tab } from "./tab.js";
@@ -6,7 +6,7 @@ import { Tab } from "./tab.js";
 export class LanguagesTab extends Tab {
   constructor(page) {
     super(page, "languages");
-    this.order = { column: 2, isUp: false }; // what costs most beside English first
+    this.order = { column: 2, isUp: false }; // the most expensive first, relative to English
     this.rows = [];
     $("languages-filter").addEventListener("input", () => this.show());
   }
@@ -23,7 +23,7 @@ export class LanguagesTab extends Tab {
     });
   }
 
-  // The columns of the table: a title, the value of a row, and its cell.
+  // The columns of the table, each a title and the functions for the value and the cell of a row.
   columns() {
     return [
       ["Language", (row) => row.name, (row) => this.opener(row)],
@@ -35,7 +35,7 @@ export class LanguagesTab extends Tab {
     ];
   }
 
-  // The name of a language opens its sentence in the tab Text.
+  // The name of a language, as a button that opens its sentence in the Text tab.
   opener(row) {
     return makeButton(() => {
       this.page.text.set(row.text);

@@ -1,4 +1,4 @@
-// Starts the page: what the server says about itself, the tabs, and what all of them share.
+// Starts the page: reads the settings from the server, and makes the tabs and their common parts.
 
 import { get } from "./api.js";
 import { ChatTab } from "./chat_tab.js";
@@ -37,7 +37,7 @@ class Page {
       onClick(id, () => this.save(save));
     }
     const nav = document.querySelector("nav");
-    // Which sides have more tabs than fit.
+    // Mark the sides on which tabs are scrolled out of view.
     const sayMore = () => {
       const rest = nav.scrollWidth - nav.clientWidth - nav.scrollLeft;
       nav.dataset.more = `${nav.scrollLeft > 1 ? "left" : ""} ${rest > 1 ? "right" : ""}`;
@@ -58,7 +58,7 @@ class Page {
     return $("special").value;
   }
 
-  // The tab that the URL names is shown: each link of the navigation is an address of its own.
+  // Show the tab that the URL names: each link of the navigation has its own URL.
   onHash() {
     const name = location.hash.slice(1) || "text";
     if (!Object.hasOwn(this.tabs, name)) return;
@@ -103,7 +103,7 @@ function showError(message) {
 }
 
 async function start() {
-  // The token in the URL has become a cookie. It need not stay in the history.
+  // The token is now in a cookie, so remove it from the URL and the history.
   if (location.search) history.replaceState(null, "", location.pathname + location.hash);
   try {
     const page = new Page(await get("about"));

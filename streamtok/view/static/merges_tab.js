@@ -1,5 +1,5 @@
-// The tab Merges: how a pre-token of the text is merged. What comes next is for the reader to guess:
-// the result is hidden until the last step.
+// The Merges tab: how a pre-token of the text is merged. Readers can guess the result, which is
+// hidden until the last step.
 
 import { $, make, onClick, whole } from "./elements.js";
 import { Tab } from "./tab.js";
@@ -20,11 +20,11 @@ export class MergesTab extends Tab {
     return this.follow(null);
   }
 
-  // chosen: the number of a pre-token; null: the first that is several tokens.
+  // chosen: the index of a pre-token; null for the first that becomes several tokens.
   follow(chosen) {
     const [text, cut] = this.beginning(this.page.about.longest_merges);
     $("merges-note").textContent = `The pattern cuts the text of the tab Text${cut} into pre-tokens; in each of them ` +
-      "the pair with the lowest rank is merged, again and again. Guess what is left in the end.";
+      "the pair with the lowest rank is merged, again and again. Guess what is left at the end.";
     return this.ask("merges", { encoding: this.page.encoding, text, chosen }, (answer) => {
       this.pretokens.set(answer.pretokens.map((one, i) => tokenBox(one, i, i === answer.chosen ? "chosen" : "")));
       this.show(answer);

@@ -1,4 +1,4 @@
-// The texts to begin with, each with a sentence that says what one sees.
+// Sample texts, each with a sentence that explains what it shows.
 
 export const GENERAL = "Each box is a token: the model reads its number, not its letters.";
 
@@ -14,7 +14,7 @@ export const SAMPLES = [
   {
     name: "Languages and emoji",
     says: "The same greeting costs more in a language that the vocabulary has seen less of; a character of several " +
-      "tokens is one box, which opens.",
+      "tokens is one box, which you can open.",
     text: "Good morning, how are you?\nGuten Morgen, wie geht es dir?\nДоброе утро, как дела?\n" +
       "おはようございます、お元気ですか。\nसुप्रभात, आप कैसे हैं?\nမင်္ဂလာပါ နေကောင်းလား။\n👨‍👩‍👧‍👦 🎉 👍🏽 e\u0301\n",
   },

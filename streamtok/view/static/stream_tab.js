@@ -1,13 +1,13 @@
-// The tab Stream: the same text in chunks, naive chunking beside the exact stream, step by step. All
-// steps come from the server at once.
+// The Stream tab: the same text in chunks, naive chunking beside the exact stream, step by step. The
+// server sends all steps in one answer.
 
 import { $, decimal, make, onClick, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
 import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
 const PACE = 250; // milliseconds between two steps
-const MOST = 1500; // tokens of a lane that are drawn: the last ones
-// Why ids are emitted: of several ids, and of one of them.
+const MOST = 1500; // tokens of a lane to draw: the last ones
+// Why ids are emitted: a text about several ids, and one about a single id.
 const REASONS = {
   closed: ["pre-token complete", "its pre-token is complete: later text cannot change it"],
   certificate: ["certificate of an open pre-token", "its pre-token is open, but a certificate shows that later text cannot change it"],
@@ -80,7 +80,7 @@ export class StreamTab extends Tab {
     const chunk = seen.at(-1);
     const naive = seen.flatMap((one) => one.naive.map((token) => ({ token, chunk: one })));
     const exact = seen.flatMap((one) => one.exact.map((token) => ({ token, chunk: one })));
-    // What belongs to the last chunk is new.
+    // Mark the tokens of the last chunk as new.
     const isNew = (one) => (one.chunk === chunk ? "new" : "");
     const draw = (list, lane, box) => {
       const first = Math.max(lane.length - MOST, 0);
@@ -100,7 +100,7 @@ export class StreamTab extends Tab {
       this.exact.list.append(make("span", { class: "pending", title }, chunk.pending_shown));
     }
     for (const { list } of [this.naive, this.exact]) list.scrollTop = list.scrollHeight;
-    const number = Math.max(0, last - 1); // the last one is the end of the text
+    const number = Math.max(0, last - 1); // without the flush at the end of the text
     const feed = [make("b", {}, `${Math.min(at, number)} of ${number} chunks`)];
     if (chunk && at <= number) feed.push(", the last one: ", make("code", {}, chunk.shown));
     else if (chunk) feed.push(", and the end of the text");

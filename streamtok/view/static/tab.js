@@ -1,9 +1,9 @@
-// What the tabs share: each asks about the text, and shows the answer.
+// The base class of the tabs: each asks the server about the text, and shows the answer.
 
 import { post } from "./api.js";
 import { $, whole } from "./elements.js";
 
-// A tab has load(), which asks anew.
+// Subclasses define load(), which asks again.
 export class Tab {
   constructor(page, name) {
     this.page = page;
@@ -17,8 +17,8 @@ export class Tab {
 
   onHide() {}
 
-  // Ask, and show the answer unless something else was asked meanwhile: answers may come in another
-  // order than their questions.
+  // Ask, and show the answer unless a later question was asked: answers may arrive in another order
+  // than their questions.
   async ask(path, question, show) {
     this.lastQuestion += 1;
     const mine = this.lastQuestion;
@@ -34,7 +34,7 @@ export class Tab {
     } catch (error) {
       if (!isLast()) return;
       this.setState("failed");
-      this.panel.dataset.failed = "true"; // until there is an answer again
+      this.panel.dataset.failed = "true"; // until the next answer
       this.page.fail(error.message);
     }
   }
@@ -44,7 +44,7 @@ export class Tab {
     this.panel.ariaBusy = String(state === "busy");
   }
 
-  // The beginning of the text of the tab Text, and the words that say so if it is not all of it.
+  // The text of the Text tab, cut to `most` characters, and words that say so if it was cut.
   beginning(most) {
     const all = this.page.text.text;
     const text = [...all.slice(0, 2 * most)].slice(0, most).join("");

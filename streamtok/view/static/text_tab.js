@@ -1,5 +1,5 @@
-// The tab Text: a box to type in, and the tokens of what is typed. With each key the whole text goes
-// to the server; the answer has the counts and the tokens around the cursor.
+// The Text tab: a text box, and the tokens of its text. Each keystroke sends the whole text to the
+// server; the answer has the counts and the tokens around the cursor.
 
 import { post } from "./api.js";
 import { $, decimal, makeButton, onClick, showCounts, whole } from "./elements.js";
@@ -19,7 +19,7 @@ export class TextTab extends Tab {
     $("text-samples").append(...SAMPLES.map((sample) => makeButton(() => this.set(sample.text), sample.name)));
   }
 
-  // The text of all tabs.
+  // The text that all tabs use.
   get text() {
     return this.box.value.toWellFormed();
   }
@@ -34,7 +34,7 @@ export class TextTab extends Tab {
     this.load();
   }
 
-  // Say what one sees: of a sample, or in general.
+  // Explain the current sample, or tokens in general.
   explain() {
     const at = SAMPLES.findIndex((sample) => sample.text === this.box.value);
     $("text-note").textContent = SAMPLES[at]?.says ?? GENERAL;
@@ -50,16 +50,15 @@ export class TextTab extends Tab {
 
   goTo(offset) {
     this.box.setSelectionRange(offset, offset);
-    this.box.blur(); // a browser scrolls to the cursor when the box gets the focus
+    this.box.blur(); // browsers scroll to the cursor only when the box gets the focus
     this.box.focus();
     this.followCursor();
   }
 
-  // It has asked when the text or a setting changed.
+  // Nothing to ask: this tab has asked whenever the text or a setting changed.
   onShow() {}
 
-  // Show the text that the server was given, or a sample, and say where a text is not what its file
-  // has.
+  // Show the text from the server, or a sample, and say how the text differs from its file.
   open(file, text) {
     this.set(file || text ? text : SAMPLES[0].text);
     if (!file) return;
@@ -126,14 +125,14 @@ export class TextTab extends Tab {
   }
 }
 
-// How much more or less than in the chosen encoding: " (+12 %)".
+// The difference from the chosen encoding: " (+12 %)".
 function percent(other, count) {
   if (!count) return "";
   const more = Math.round((100 * (other - count)) / count);
   return ` (${more > 0 ? "+" : more < 0 ? "−" : "±"}${Math.abs(more)} %)`;
 }
 
-// A row for each line; a token is in the row in which it starts.
+// A row for each line of the text; a token belongs to the row in which it starts.
 function linesOf(tokens, first) {
   const lines = [[]];
   tokens.forEach((token, i) => {

@@ -1,12 +1,12 @@
-// Boxes of tokens, and what is said of one: a list box with one stop for Tab.
+// Boxes of tokens in a list box, which is one stop for the Tab key, and the details of a token.
 
 import { make } from "./elements.js";
 
 const HINT = "Point at a token, or walk through the tokens with the arrow keys.";
-const MOST_JOINED = 64; // tokens that are tried as one character
+const MOST_JOINED = 64; // tokens to try as one character
 
-// token: what `Token.as_json` of the library has, {id, shown, bytes, rank, is_special}, or a
-// pre-token, {shown, bytes}; at: its number in its text; why: what is said of it, too.
+// token: from `Token.as_json` of the library, {id, shown, bytes, rank, is_special}, or a pre-token,
+// {shown, bytes}; at: its index in the text; why: a further line of its details.
 export function tokenBox(token, at, classes = "", why = "") {
   const special = token.is_special ? "special" : "";
   const id = token.id ?? "";
@@ -29,15 +29,15 @@ function sayToken({ token, at, why }) {
   ];
 }
 
-// bytes are hexadecimal digits.
+// bytes: hexadecimal digits.
 export const spaced = (bytes) => bytes.replace(/..(?=.)/g, "$& "); // "e6 97 a5"
 export const sizeOf = (bytes) => (bytes.length === 2 ? "1 byte" : `${bytes.length / 2} bytes`);
 
-// Boxes of tokens that share a character go together into one box, which opens. list: the TokenList.
+// Puts boxes of tokens that share a character into one box, which opens. list: the TokenList.
 export function wholeCharacters(boxes, list) {
   return characters(boxes).map(({ text, pieces }) => {
     if (pieces.length === 1) return pieces[0];
-    // What is said of one of the pieces is said of all of them.
+    // A mark of one of the pieces is a mark of the whole.
     const marks = new Set(pieces.flatMap((box) => [...box.classList].filter((name) => !/^(t|c\d)$/.test(name))));
     const size = `${pieces.length} tokens`;
     const sign = option(`sign c${pieces[0].at % 5} ${[...marks].join(" ")}`, `${signs(text)}, ${size}`,
@@ -48,7 +48,7 @@ export function wholeCharacters(boxes, list) {
   });
 }
 
-// The smallest groups of boxes that are whole characters, as a reader counts them.
+// The smallest groups of boxes that are whole characters, as readers count characters.
 function characters(boxes) {
   const made = [];
   for (let i = 0; i < boxes.length;) {
@@ -74,8 +74,8 @@ function characters(boxes) {
 
 const clusters = new Intl.Segmenter("en", { granularity: "grapheme" });
 
-// Whether a character of several code points, such as a family or a letter with its accent, reaches
-// from the one text into the other.
+// Whether a character of several code points, such as a family emoji or a letter with an accent,
+// begins in the first text and ends in the second.
 function isOneCharacter(before, after) {
   if (after.charCodeAt(0) < 0x300) return false;
   const end = before.slice(-32);
@@ -93,16 +93,16 @@ function decoded(hex) {
   }
 }
 
-// Hover and focus say what a token is; arrows walk; `onChosen` is called by Enter and clicks.
-// startsOpen: whether characters of several tokens are open until they are closed.
+// Hover and focus show the details of a token, arrow keys move between tokens, and Enter or a click
+// calls `onChosen`. startsOpen: whether characters of several tokens are open at first.
 export class TokenList {
   constructor(list, detail, onChosen = () => {}, startsOpen = false) {
     this.list = list;
     this.detail = detail;
     this.onChosen = onChosen;
     this.startsOpen = startsOpen;
-    this.turned = new Set(); // texts of the characters that were opened, or closed
-    this.said = null; // the box that the detail is of
+    this.turned = new Set(); // texts of the characters that were opened or closed
+    this.said = null; // the box whose details are shown
     const on = (name, act) => list.addEventListener(name, (event) => {
       const box = event.target.closest(".t, .sign");
       if (box) act(box, event);
@@ -118,7 +118,7 @@ export class TokenList {
     return [...this.list.querySelectorAll(".t")];
   }
 
-  // What the arrows walk through: tokens, and characters of several tokens.
+  // The boxes that arrow keys visit: tokens, and characters of several tokens.
   stops() {
     return [...this.list.querySelectorAll(".t, .sign")].filter((box) => !box.closest("[hidden]"));
   }
@@ -127,7 +127,7 @@ export class TokenList {
     return this.startsOpen !== this.turned.has(text);
   }
 
-  // Show these elements, which have the boxes. The first box is the one that Tab reaches.
+  // Show these elements, which contain the boxes. The Tab key reaches the first box.
   set(elements) {
     this.list.replaceChildren(...elements);
     const [first] = this.stops();
@@ -135,10 +135,10 @@ export class TokenList {
     if (first) first.tabIndex = 0;
     if (this.said?.isConnected) return;
     if (this.said || !this.detail.textContent) this.detail.textContent = HINT;
-    this.said = null; // it is not drawn any more
+    this.said = null; // its box is gone
   }
 
-  // Show rows of boxes, in which a character of several tokens is one box.
+  // Show rows of boxes. In them, a character of several tokens is one box.
   setRows(rows) {
     this.set(rows.map((boxes) => make("div", { class: "row" }, ...wholeCharacters(boxes, this))));
   }

@@ -1,4 +1,4 @@
-// The tab Vocabulary: tokens that are odd in some way, a search, and all about one token.
+// The Vocabulary tab: lists of odd tokens, a search, and the details of one token.
 
 import { $, make, makeButton, whole } from "./elements.js";
 import { Tab } from "./tab.js";
@@ -6,7 +6,7 @@ import { sizeOf, spaced } from "./tokens.js";
 
 const LONGEST_SHOWN = 18; // characters of a token in a list
 const LISTS = {
-  unreachable: ["Tokens that no text becomes", "Their own text is encoded as other tokens, given after the arrow."],
+  unreachable: ["Unreachable tokens", "Their own text is encoded as the ids after the arrow."],
   longest: ["The longest tokens", "A model reads each of them as one number."],
   half: ["Partial UTF-8", "They begin or end inside a character."],
 };
@@ -28,7 +28,7 @@ export class VocabularyTab extends Tab {
     else this.page.settle();
   }
 
-  // What the search finds, or the odd tokens.
+  // Show the results of the search, or the odd tokens if the query is empty.
   load() {
     const { encoding } = this.page;
     const query = $("vocabulary-query").value;
@@ -58,7 +58,7 @@ export class VocabularyTab extends Tab {
       const becomes = token.becomes ? ` → ${token.becomes.join(", ")}` : "";
       const about = make("small", {}, ` ${token.id}${becomes}`);
       const shown = make("code", {}, brief(token));
-      // A token that only leaves as its bytes has no id.
+      // A token without an id becomes the ids of its bytes.
       return make("li", {}, token.id === null ? shown : makeButton(() => this.tell(token.id), shown, about));
     }));
   }
