@@ -1,1 +1,1 @@
-"""Training: counting pre-tokens, merging their pairs, saving the counts."""
+"""Training: counts pre-tokens, merges their pairs, and saves counts."""

@@ -1,9 +1,9 @@
-"""How often each pre-token of a text occurs: chunks, documents, threads.
+"""Counts the pre-tokens of texts, in chunks or as documents, on several threads.
 
-`Counting` decides what is counted where; the core counts. Large texts are cut where the pattern
-makes both sides independent of each other, and each thread counts its part into a table of its own.
-A table is added to the total in one step, together with the number of its bytes. So `bytes_in` says
-what is counted, whatever interrupts a call.
+`Counting` divides the work, and the core counts. Large texts are cut where the pattern makes both
+sides independent of each other, and each thread counts its part into a table of its own. A table is
+added to the total in one step, together with the number of its bytes. So `bytes_in` is right,
+whatever interrupts a call.
 
 The public class is in `trainer.py`; `engines/source_units.py` repairs text that is not UTF-8.
 """
@@ -38,19 +38,19 @@ if TYPE_CHECKING:
     Part = tuple[Text, int, int, bool]  # bytes [start, stop); whether the text ends there
 
 Arrays: TypeAlias = tuple[Any, Any, Any, Any]
-"""(data, sizes, counts, firsts), as `Counting.pretokens` gives them."""
+"""(data, sizes, counts, firsts), as `Counting.pretokens` returns them."""
 
 _NO_SPECIAL = SpecialMatcher([], frozenset(), ())
-LARGE = 1 << 20  # bytes from which threads are worth their start
-BLOCK = 1 << 25  # bytes that are read, or documents that are counted, together
-_LARGE_STR = 1 << 16  # characters; of larger ones, CPython makes the UTF-8 at half the speed
+LARGE = 1 << 20  # bytes from which starting threads pays
+BLOCK = 1 << 25  # bytes to read, or to count, at a time
+_LARGE_STR = 1 << 16  # characters; CPython encodes a larger str at half the speed
 _PER_THREAD = 1 << 22  # bytes that a thread counts between two checks for signals
-_GATHERED = 1 << 16  # pre-tokens that are put in order at a time
-_LONG = 256  # bytes from which a pre-token is worth a slice of its own
+_GATHERED = 1 << 16  # pre-tokens to put in order at a time
+_LONG = 256  # bytes; pre-tokens with a larger mean size are copied one by one
 
 
 class Counting:
-    """Counts of the pre-tokens in a sequence of texts. The caller allows one call at a time."""
+    """Counts the pre-tokens of a sequence of texts. Callers must make one call at a time."""
 
     def __init__(self, pattern: Pattern, errors: str, num_threads: int):
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
@@ -59,19 +59,19 @@ class Counting:
         self.errors = errors
         self.num_threads = num_threads
         self._cuts = cuts
-        self._idle: list[PretokenCounter] = []  # their memory is used again: tables grow slowly
-        # With "replace": the bytes that the next chunk decides, by the bytes counted before them.
-        # Where a call stops inside its text, these are none.
+        self._idle: list[PretokenCounter] = []  # reused, because growing their tables is slow
+        # With "replace": the state of decoding, by the value of `bytes_in` to which it belongs. A
+        # call that stops inside its text reaches no such value, and then no bytes are held.
         self._taken: dict[int, BytesTaken] = {}
 
     @property
     def taken(self) -> BytesTaken:
-        """With "replace": what the next chunk decides."""
+        """With "replace": the state of decoding after the last chunk."""
         return self._taken.get(self.counter.bytes_in, NO_BYTES_YET)
 
     @property
     def held(self) -> bytes:
-        """The bytes of it."""
+        """With "replace": the last bytes of the text, whose meaning depends on the next chunk."""
         return self.taken.partial
 
     def update(self, chunk: Text, final: bool) -> None:
@@ -80,7 +80,7 @@ class Counting:
             self._count(chunk, final)
             return
         before, now = self.counter.bytes_in, self.taken
-        # Errors say where the chunk begins in the text as it is counted.
+        # Errors have offsets in the text as it is counted.
         at_chunk = now._replace(bytes_in=before + len(now.partial), grown=0)
         taken, text = characters_of(at_chunk, chunk, final, "replace")
         if taken.reached > before:
@@ -93,7 +93,7 @@ class Counting:
     def update_documents(self, texts: Iterable[Text]) -> None:
         """Count independent texts; nothing may be pending.
 
-        The texts before the one that raises are counted.
+        If a text raises, the texts before it are counted.
         """
         batch: list[Text] = []
         size = 0
@@ -119,7 +119,7 @@ class Counting:
         self.counter.feed(self._last_bytes(), final=True)
 
     def _last_bytes(self) -> bytes:
-        """The UTF-8 of what is held if the text ends there."""
+        """The held bytes, repaired as at the end of a text."""
         return characters_of(self.taken, b"", True, "replace")[1].encode()
 
     def merge(self, other: Counting) -> None:
@@ -128,7 +128,7 @@ class Counting:
 
     @property
     def pending(self) -> int:
-        """Bytes that are not counted yet, with the held ones."""
+        """Bytes that are not counted yet, including the held ones."""
         return self.counter.pending + len(self.held)
 
     def pretokens(self, in_order: bool) -> Arrays:
@@ -142,12 +142,12 @@ class Counting:
         return _in_order(arrays) if in_order else arrays
 
     def getstate(self) -> tuple[Any, Any]:
-        """((bytes taken in, pending bytes, held bytes), arrays)."""
-        # In an order that does not depend on the hash of this process.
+        """((bytes_in, pending bytes, held bytes), arrays)."""
+        # Sorted, because the order of the table depends on the hash of this process.
         return (*self.counter.getstate(), self.held), _in_order(self.counter.table.export())
 
     def setstate(self, state: Any) -> None:
-        """Take the state from `getstate`. `self` must be fresh.
+        """Restore the state from `getstate`. `self` must be fresh.
 
         Raises ValueError or TypeError for a damaged state. Do not use `self` after that.
         """
@@ -168,7 +168,7 @@ class Counting:
         counter = self.counter
         if isinstance(chunk, str):
             if counter.is_in_character:
-                self.counter.feed(chunk, final=final)  # raises, or takes nothing in
+                self.counter.feed(chunk, final=final)  # raises, unless `chunk` is empty
                 return
             chunk = str.__str__(chunk)
             if has_surrogate(chunk, 0, len(chunk)):
@@ -183,13 +183,13 @@ class Counting:
         self._count_blocks(chunk, final, False)
 
     def _count_blocks(self, chunk: Text, final: bool, is_checked: bool) -> None:
-        """Count a text block by block. is_checked: it is valid."""
+        """Count a text block by block. is_checked: it is known to be valid."""
         counter, block = self.counter, self._block
         stop, size = counter.part_end(chunk, 0, block)
-        # Blocks and parts are counted one by one, so nothing of them is before all are checked.
-        if not is_checked and (stop < size or self._are_many(size)):
+        # Blocks and parts are counted one by one, so all are checked before any is counted.
+        if not is_checked and (stop < size or self._is_cut(size)):
             is_checked = True
-            if not isinstance(chunk, (str, bytes)):  # a memoryview counts its users without a lock
+            if not isinstance(chunk, (str, bytes)):  # threads must not share a memoryview
                 shared: Any = np.frombuffer(chunk, np.uint8)
                 chunk = shared
             here = counter.bytes_in
@@ -205,10 +205,10 @@ class Counting:
             stop, _ = counter.part_end(chunk, start, block)
 
     def _count_parts(self, parts: list[Part], is_checked: bool) -> None:
-        """Count what comes next in parallel. If it is more than one part, all has been checked.
+        """Count the next parts of the text in parallel. If there are several, they are checked.
 
-        The first goes into the table that there is, the others are added in their order. So,
-        whatever raises, what is counted is the beginning of the text, and its end is open.
+        The first part is counted into the total, and the tables of the others are added in order.
+        So, whatever raises, a prefix of the text is counted, and the text is still open.
         """
         first, *others = parts
         if not others:
@@ -221,7 +221,7 @@ class Counting:
         self._add(workers)
 
     def _count_documents(self, batch: list[Text]) -> None:
-        """Count texts in parallel; with an invalid one, one by one up to that, which raises."""
+        """Count texts in parallel. If one is invalid, count one by one until it raises."""
         if not batch:
             return
         workers: list[PretokenCounter] | None
@@ -246,22 +246,22 @@ class Counting:
         for text in batch:
             self.update(text, True)
 
-    def _are_many(self, size: int) -> bool:
-        """Whether a text of this size is cut."""
+    def _is_cut(self, size: int) -> bool:
+        """Whether a text of this size is cut into parts for threads."""
         return self.num_threads > 1 and size >= LARGE
 
     def _parts_of(self, chunk: Text, start: int, stop: int, final: bool) -> list[Part]:
-        """Parts of bytes start:stop for all threads. final: the text ends at `stop`."""
-        n_parts = self.num_threads if self._are_many(stop - start) else 1
-        if isinstance(chunk, str) and n_parts > 1:  # its cuts are in characters
+        """Cut bytes start:stop into parts for the threads. final: the text ends at `stop`."""
+        n_parts = self.num_threads if self._is_cut(stop - start) else 1
+        if isinstance(chunk, str) and n_parts > 1:  # cuts in a str would count characters
             chunk = chunk.encode()
         bounds = [start]
         for part in range(1, n_parts):
             about = max(start + (stop - start) * part // n_parts, bounds[-1] + 1)
-            place = self._cuts.find(chunk, _NO_SPECIAL, about, stop)
-            if place < 0:
+            cut = self._cuts.find(chunk, _NO_SPECIAL, about, stop)
+            if cut < 0:
                 break
-            bounds.append(place)
+            bounds.append(cut)
         bounds.append(stop)
         return [(chunk, a, b, final and b == stop) for a, b in itertools.pairwise(bounds)]
 
@@ -273,7 +273,7 @@ class Counting:
         return worker
 
     def _add(self, workers: list[PretokenCounter]) -> None:
-        """Add what these have counted, in their order."""
+        """Add the counts of workers, in this order."""
         for worker in workers:
             self.counter.go_on(worker)
             self._idle.append(worker)
@@ -281,13 +281,13 @@ class Counting:
 
 @functools.lru_cache(maxsize=16)
 def scan_tables(pattern: Pattern) -> tuple[Scanner, Cuts]:
-    """The scanner that finds pre-tokens, and where text may be cut."""
+    """The scanner that finds pre-tokens, and the tables of where text may be cut."""
     scanner = Scanner(pattern, pattern.substitutes)
     return scanner, Cuts(scanner, pattern.clean_cut_pairs)
 
 
 def _in_order(arrays: Arrays) -> Arrays:
-    """The rows by the offset of the first occurrence."""
+    """The arrays, sorted by the offset of the first occurrence."""
     data, sizes, counts, firsts = arrays
     order = np.argsort(firsts, kind="stable")
     begins = (np.cumsum(sizes, dtype=np.int64) - sizes)[order]
@@ -299,7 +299,7 @@ def _in_order(arrays: Arrays) -> Arrays:
             ends = (starts + lengths).tolist()
             parts += [data[a:b] for a, b in zip(starts.tolist(), ends, strict=True)]
             continue
-        # The source of each byte: the start of its pre-token, and its place in that.
+        # The source of each byte: the start of its pre-token, plus its offset in it.
         shifts = starts - (np.cumsum(lengths, dtype=np.int64) - lengths)
         moved = np.repeat(shifts, lengths)
         parts.append(data[moved + np.arange(len(moved))])
@@ -307,7 +307,7 @@ def _in_order(arrays: Arrays) -> Arrays:
 
 
 def _taken_of(held: bytes, errors: str) -> BytesTaken:
-    """What gave this `Counting.held`. Raises ValueError for what the policy never holds."""
+    """The state with these held bytes. Raises ValueError for bytes that are never held."""
     if held and not (errors == "replace" and unfinished_size(held) == len(held)):
         raise ValueError(f"{held!r} is not the beginning of a character")
     return BytesTaken(held)

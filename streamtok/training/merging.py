@@ -42,9 +42,9 @@ def check_specials(texts: list[str]) -> None:
 
 
 def check_apart(specials: Iterable[str], tokens: Iterable[bytes]) -> None:
-    """Raise VocabularyError for a special token that is one of the trained tokens, too.
+    """Raise VocabularyError if a special token is also a trained token.
 
-    It would have two ids, and with one id, users' text could become the special token.
+    It would have two ids. With a single id, users' text could become the special token.
     """
     for text in {*specials}.intersection(token.decode("utf-8", "replace") for token in tokens):
         raise VocabularyError(
@@ -85,15 +85,15 @@ def merge_pairs(
     max_token_length: int | None,
     progress: Progress | None,
 ) -> tuple[list[int], list[int]]:
-    """(left ids, right ids) of the merges. Merge i makes the id 256 + i; ids of bytes are values.
+    """(left ids, right ids) of the merges. Merge i makes the id 256 + i; bytes are their own ids.
 
     data, sizes, counts: the bytes of the pre-tokens end to end, and the size and count of each, in
-    the order of their first occurrence if `tie` is "first". progress: called every 10 ms or so with
-    (merges done, merges requested). Signals are handled just as often.
+    the order of their first occurrence if `tie` is "first". progress: called about every 10 ms with
+    (merges done, merges requested). Signals are handled equally often.
     """
     byte_of = np.array(BYTES_IN_ORDER if tie == "hf" else range(256), np.uint32)
     order = np.argsort(byte_of).astype(np.uint32)
-    # No token is as long as the greatest limit.
+    # No token is NO_ID bytes long, so this is no limit.
     limit = NO_ID if max_token_length is None else min(max_token_length, NO_ID)
     loop = MergeLoop(
         data, sizes, counts, order, vocab_size - 256, min_frequency, tie == "first", limit
@@ -107,7 +107,7 @@ def merge_pairs(
 def run_loop(
     loop: MergeLoop, progress: Progress | None
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Its (left ids, right ids), when it has made all merges; progress: as for `merge_pairs`."""
+    """Make all merges of a loop; return (left ids, right ids). progress: as for `merge_pairs`."""
     while loop.run(_EFFORT):
         if progress:
             progress(loop.n_merges, loop.most)
@@ -119,11 +119,10 @@ def run_loop(
 def tokens_of(
     lefts: list[int], rights: list[int], first: Sequence[bytes] = SINGLE_BYTES
 ) -> list[bytes]:
-    """All tokens, in order of id; first: those that merges begin with. Raises VocabularyError if
-    one is too long.
+    """All tokens, in order of id. first: the tokens before any merge.
 
-    No two tokens are equal: if the same bytes occur at two places, and no token crosses their ends
-    there, then every merge inside of them happens at both places.
+    Raises VocabularyError if a token is too long. No two tokens are equal: if the same bytes occur
+    twice, and no token crosses their ends, then every merge inside them happens in both.
     """
     tokens = [*first]
     for left, right in zip(lefts, rights, strict=True):

@@ -1,4 +1,4 @@
-"""A trainer's counts in a file. `Counting.getstate` says what the arrays mean."""
+"""A trainer's counts in a file. `Counting.pretokens` describes the arrays."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class SavedCounts(msgspec.Struct, forbid_unknown_fields=True):
     """The saved state of a trainer."""
 
     source: str  # of the pattern
-    sequence: tuple[tuple[tuple[str, str], ...], bool] | None  # what `rebuilt_sequence` takes
+    sequence: tuple[tuple[tuple[str, str], ...], bool] | None  # arguments of `rebuilt_sequence`
     errors: str
-    place: tuple[int, bytes, bytes]
+    place: tuple[int, bytes, bytes]  # (bytes_in, pending bytes, held bytes)
     arrays: tuple[Array, Array, Array, Array]
 
     @property
@@ -39,13 +39,16 @@ class SavedCounts(msgspec.Struct, forbid_unknown_fields=True):
 def save_counts(
     path: str | os.PathLike[str], pattern: Pattern, errors: str, state: tuple[Any, Any]
 ) -> None:
-    """Write a file, which appears when it is complete. Raises OSError. state: of a Counting."""
+    """Write a file, which appears only when complete. state: from `Counting.getstate`.
+
+    Raises OSError.
+    """
     sequence = pattern.__reduce__()[1] if isinstance(pattern, SplitSequence) else None
     write_whole(path, seal(_MAGIC, SavedCounts(pattern.source, sequence, errors, *state)))
 
 
 def read_counts(path: str | os.PathLike[str]) -> SavedCounts:
-    """What `save_counts` wrote. Raises OSError, and StateError for another or a damaged file."""
+    """Read a file of `save_counts`. Raises OSError; StateError if it is damaged or another file."""
     with open(os.fspath(path), "rb") as file:
         data = file.read()
     try:
@@ -57,15 +60,15 @@ def read_counts(path: str | os.PathLike[str]) -> SavedCounts:
 
 
 def damaged(path: str | os.PathLike[str], error: Exception) -> StateError:
-    """The error that says so."""
+    """The error for a damaged file, or for one of another kind."""
     reason = " ".join(str(error).split()) or type(error).__name__
     return StateError(f"{os.fspath(path)} is not a file of saved counts, or is damaged: {reason}")
 
 
 def check_counts(sizes: Any, counts: Any, firsts: Any, bytes_in: int, counted: int) -> None:
-    """Raise ValueError for counts that `bytes_in` bytes of text cannot have.
+    """Raise ValueError for counts that a text of `bytes_in` bytes cannot have.
 
-    counted: how many of the bytes are not pending. A pattern may leave some out.
+    counted: number of bytes that are not pending. The pattern may skip some of them.
     """
     if not 0 <= counted <= bytes_in < 1 << 63:
         raise ValueError(f"{counted} of {bytes_in} bytes were counted")

@@ -1,4 +1,4 @@
-"""Trainer: an `Encoding` from a stream of text. What it counts and merges is below it."""
+"""Trainer: makes an `Encoding` from a stream of text. `VocabularyTrainer` counts and merges."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ class Trainer(VocabularyTrainer):
 
         vocab_size: the number of all ids. The result is smaller if no pairs are left.
         min_frequency: pairs that occur less often are not merged.
-        tie: which of the most frequent pairs is merged first. "raw", as rustbpe: the one with the
-        smallest (left id, right id). "hf": the same, with bytes in the order of Hugging Face's
-        ByteLevel alphabet. "first", as minbpe: the one that comes first in the text.
+        tie: which of equally frequent pairs is merged first. "raw", as in rustbpe: the pair with
+        the smallest (left id, right id). "hf": the same, with bytes in the order of Hugging Face's
+        ByteLevel alphabet. "first", as in minbpe: the pair that comes first in the text.
         max_token_length: as in Hugging Face's BpeTrainer, tokens of more than two bytes have fewer
         bytes than this.
         name: of the encoding. progress: called with (merges done, merges requested).
 
         Raises ValueError and TypeError for bad arguments, and UnicodeDecodeError if the open text
         ends inside a character; both come before any work. Raises VocabularyError if a token would
-        have more than 65 535 bytes or be a special token's text, and what `progress` raises.
+        have more than 65 535 bytes or equal a special token. Exceptions of `progress` pass through.
         """
         vocabulary, specials = self.train_vocabulary(
             vocab_size,
@@ -79,7 +79,7 @@ class Trainer(VocabularyTrainer):
         )
 
     def extend(self, encoding: Encoding, vocab_size: int) -> Encoding:
-        """Make an encoding with more merges: `encoding` goes on training, on what is counted here.
+        """Continue the training of `encoding` with the counts; return one with more merges.
 
         >>> trainer = Trainer("gpt2")
         >>> trainer.update("lower lower lowest", final=True)
@@ -87,16 +87,16 @@ class Trainer(VocabularyTrainer):
         >>> trainer.extend(old, 262).encode("lower") == trainer.train(262).encode("lower")
         True
 
-        Ends the open text; the counts stay as they are. Every old id stays, also of special tokens,
-        and new ids follow the highest. The old merges come first; of the new ones, ties are broken
-        by the smallest (left id, right id). For byte-level BPE with the trainer's pattern only. If
-        the encoding has a normalizer, count texts that it has changed.
+        Ends the open text; the counts stay as they are. All old ids stay, including those of
+        special tokens, and new ids follow the highest. The old merges come first; among new ones,
+        the smallest (left id, right id) breaks ties. Only for byte-level BPE with the trainer's
+        pattern. If the encoding has a normalizer, the counted texts must already be normalized.
 
-        vocab_size: the result's `n_vocab`; it is smaller if no pairs are left. A token that no
-        merges made, and some now make, keeps its id.
+        vocab_size: the result's `n_vocab`; it is smaller if no pairs are left. If a new merge makes
+        an old token that no text was encoded to, the token keeps its id.
 
         Raises ValueError for another pattern or a `vocab_size` below the old one, VocabularyError
-        for other models, and as `train`.
+        for other models, and the exceptions of `train`.
         """
         definition = encoding.definition
         definition.check_byte_level("extended")
@@ -136,21 +136,21 @@ class Trainer(VocabularyTrainer):
         >>> enc.decode(enc.encode("lower low"))
         'lower low'
 
-        Ends the open text; the counts stay as they are. Its ids: the special tokens, the characters
-        of the text, those within words with the prefix, and the merges. Characters are in the order
-        of their code points; in tokenizers those within words are in an order that changes from run
-        to run, and with it which of equally frequent pairs comes first.
+        Ends the open text; the counts stay as they are. The ids are, in this order: special tokens,
+        characters of the text, characters within words (with the prefix), and merges. Characters
+        are in order of code point. In tokenizers, the order of characters within words changes from
+        run to run, and with it the choice among equally frequent pairs.
 
         vocab_size: the number of all ids; there are fewer if no pairs are left. min_frequency:
-        pairs that occur less often are not merged. limit_alphabet: only the so many most frequent
-        characters are pieces, as text in Chinese or Japanese may need. unk_token: for words that
-        have no pieces; one of the special tokens. normalizer: what the encoding does to a text;
-        count texts that it has changed. name, progress: as for `train`.
+        pairs that occur less often are not merged. limit_alphabet: only this many characters, the
+        most frequent ones, are pieces; text in Chinese or Japanese may need a limit. unk_token: for
+        words that have no pieces; one of the special tokens. normalizer: of the encoding; the
+        counted texts must already be normalized. name, progress: as for `train`.
 
         Raises ValueError and TypeError for bad arguments, or if `errors` is "surrogateescape", and
         UnicodeDecodeError as `train`. Raises VocabularyError if the special tokens and characters
-        alone are more than vocab_size, or if two different merges make one piece, as they may where
-        the text has the prefix, and what `progress` raises.
+        alone are more than vocab_size, or if two different merges make the same piece, which may
+        happen if the text contains the prefix. Exceptions of `progress` pass through.
         """
         from ..formats.huggingface_pieces import word_piece_encoding  # slow to import
 
@@ -177,14 +177,14 @@ class Trainer(VocabularyTrainer):
 def _extended(
     definition: Definition, data: Any, sizes: Any, counts: Any, new_ids: range
 ) -> Vocabulary:
-    """The vocabulary with as many more merges as there are new ids, or with all there are.
+    """The vocabulary with at most as many new merges as `new_ids`; fewer if no pairs are left.
 
-    data, sizes, counts: as for `merge_pairs`. The merge loop begins with the tokens of the counted
-    pre-tokens in place of bytes, so it chooses what training would choose next if it had made the
-    old merges itself. Symbols are numbered in the order of the ids, by which ties are broken.
+    data, sizes, counts: as for `merge_pairs`. The merge loop begins with the pre-tokens as tokens
+    instead of bytes, so it makes the merges that training would make after the old ones. Symbols
+    are numbered in order of id, which breaks ties.
     """
     vocabulary = definition.vocabulary
-    order = np.argsort(vocabulary.ids)  # symbol to token
+    order = np.argsort(vocabulary.ids)  # symbol to number of token
     ends = np.cumsum(sizes, dtype=np.int64)
     encoded = definition.encoder.encode_split(data.data, ends, ARRAY)
     symbols = np.searchsorted(vocabulary.ids[order], encoded).astype(np.uint32)
@@ -197,7 +197,7 @@ def _extended(
     first = [old[number] for number in order.tolist()]
     tokens = tokens_of(lefts.tolist(), rights.tolist(), first)
     check_apart(definition.specials.every, tokens[len(old) :])
-    # New tokens come after the old ones, unless no merges made them so far.
+    # New tokens get new ids, except those that were decode-only, which keep theirs.
     numbers = {token: number for number, token in enumerate(old)}
     ids = vocabulary.ids.tolist()
     unmade = {token: id for id, token in vocabulary.decode_only.items()}

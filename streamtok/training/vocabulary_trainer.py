@@ -1,11 +1,12 @@
-"""Training below the level of an `Encoding`: text to counted pre-tokens to a vocabulary.
+"""Trains vocabularies: text to counted pre-tokens to a `Vocabulary`, without an `Encoding`.
 
-Two steps. Text, in chunks of any size, becomes counted pre-tokens (`counting.py`); memory grows
-only with the number of *different* pre-tokens. Then their pairs of neighbours are merged in the
-order of their counts (`merging.py`). `reference/bpe_training.py` says what comes out.
+There are two steps. First, the pre-tokens of text in chunks of any size are counted
+(`counting.py`); memory grows only with the number of *different* pre-tokens. Then their most
+frequent pairs of neighbours are merged (`merging.py`). `reference/bpe_training.py` defines the
+result.
 
-Counts have state that can be merged, pickled and saved; merging has none that is worth it, so that
-an interrupted `train` can just be called again.
+Counts can be merged, pickled and saved. Merging keeps no state: an interrupted `train` can just be
+called again.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ class VocabularyTrainer(OneCall):
         "surrogateescape" counts the bytes as they are.
         num_threads: threads that count large texts. Default: the cores this process may use.
 
-        Memory grows with the number of different pre-tokens, which `nbytes` tells.
+        Memory (see `nbytes`) grows with the number of different pre-tokens.
 
         Raises PatternError for an invalid pattern, UnsupportedPatternError for one that no DFA can
-        match, and ValueError for other arguments.
+        match, and ValueError for other bad arguments.
         """
         check_policy(errors)
         if not isinstance(pattern, Pattern):
@@ -82,12 +83,12 @@ class VocabularyTrainer(OneCall):
 
     @one_call
     def update(self, chunk: Text, final: bool = False) -> None:
-        """Count the pre-tokens of the next chunk of the text; `final`: the text ends with it.
+        """Count the pre-tokens of the next chunk of the text. final: the text ends with the chunk.
 
-        Raises UnicodeDecodeError, with the offset in all bytes taken in, except with "replace".
-        MemoryError and KeyboardInterrupt may come when a part of `chunk` is counted: `bytes_in`
-        tells how much, and never ends inside a character. With "replace", that is a part of the
-        repaired text. Costs O(len(chunk)).
+        Raises UnicodeDecodeError, whose offset counts the bytes of all chunks, except with
+        "replace". After a MemoryError or KeyboardInterrupt, a part of `chunk` may be counted:
+        `bytes_in` tells how much, and never ends inside a character. With "replace", that is a part
+        of the repaired text. Costs O(len(chunk)).
         """
         self._counting.update(chunk, final)
 
@@ -98,9 +99,9 @@ class VocabularyTrainer(OneCall):
     def update_documents(self, texts: Iterable[Text]) -> None:
         """Count independent texts. Ends the open text first.
 
-        Raises as `update`, and what `texts` raises. The texts before the one that raised are then
-        counted, later ones are not. After MemoryError, `bytes_in` tells how much of the text that
-        raised is counted.
+        Raises as `update`; exceptions of `texts` pass through. The texts before the one that raised
+        are then counted, and later ones are not. After MemoryError, `bytes_in` tells how much of
+        the text that raised is counted.
         """
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             raise TypeError("texts must be an iterable of texts, not one text: use update(text)")
@@ -118,14 +119,15 @@ class VocabularyTrainer(OneCall):
         """Count a file as one text, in blocks of 32 MiB. Ends the open text first.
 
         progress: called with (bytes done, bytes in all) after each block. Raises OSError, and as
-        `update`. The text then stays open, and `bytes_in` tells how much of it is counted.
+        `update`. After an exception, the text stays open, and `bytes_in` tells how much of it is
+        counted.
         """
         counting = self._counting
         with open(os.fspath(path), "rb", buffering=0) as file:
             counting.update(b"", True)
             total = os.fstat(file.fileno()).st_size
             done = 0
-            # An array: threads share it, and a memoryview counts its users without a lock.
+            # An array, because threads share it, and a memoryview counts its users without a lock.
             buffer: Any = np.empty(BLOCK, np.uint8)
             while read := file.readinto(buffer):
                 counting.update(buffer[:read], False)
@@ -138,8 +140,8 @@ class VocabularyTrainer(OneCall):
         """Add the counts of `other`, as if its texts had come next. Ends the open text first.
 
         Raises ValueError if `other` has another pattern, another `errors` or an open text;
-        UnicodeDecodeError if the text here ends inside a character; MemoryError. Nothing
-        changes then. `other` never changes.
+        UnicodeDecodeError if the text here ends inside a character; MemoryError. An exception
+        changes nothing. `other` never changes.
         """
         if not isinstance(other, VocabularyTrainer):
             raise TypeError(f"other must be a Trainer, not {type(other).__name__}")
@@ -174,15 +176,15 @@ class VocabularyTrainer(OneCall):
 
     @property
     def bytes_in(self) -> int:
-        """Bytes of UTF-8 taken in so far (with "replace": of the repaired text)."""
+        """Bytes of UTF-8 so far, of all texts (with "replace": of the repaired texts)."""
         return self._counting.counter.bytes_in
 
     @property
     def pending(self) -> int:
-        """Bytes that were given and are not counted yet.
+        """Bytes of the text that are not counted yet.
 
-        These are the bytes of the open pre-token. With "replace", bytes that the next chunk decides
-        come on top, such as the first bytes of a character.
+        These are the bytes of the open pre-token and, with "replace", bytes that are not yet a
+        character because the next chunk may complete it.
         """
         return self._counting.pending
 
@@ -198,7 +200,7 @@ class VocabularyTrainer(OneCall):
 
     @one_call
     def piece_counts(self) -> dict[bytes, int]:
-        """The count of each pre-token, in the order of their first occurrence."""
+        """The count of each pre-token, in order of first occurrence."""
         data, sizes, counts, _ = self._counting.pretokens(in_order=True)
         bounds = [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
         blob = data.tobytes()
@@ -255,7 +257,7 @@ class VocabularyTrainer(OneCall):
 
     @one_call
     def _ended(self, in_order: bool) -> tuple[Any, Any, Any]:
-        """(data, sizes, counts) of `Counting.pretokens`, when the open text has ended."""
+        """End the open text; return (data, sizes, counts) of `Counting.pretokens`."""
         self._counting.end()
         return self._counting.pretokens(in_order)[:3]
 
@@ -263,7 +265,7 @@ class VocabularyTrainer(OneCall):
 
     @one_call
     def save_counts(self, path: str | os.PathLike[str]) -> None:
-        """Save the counts for `load_counts`. The file appears when it is complete.
+        """Save the counts for `load_counts`. The file appears only when it is complete.
 
         Raises OSError.
         """
@@ -307,7 +309,7 @@ class VocabularyTrainer(OneCall):
 
 
 def is_same(pattern: Pattern, other: Pattern) -> bool:
-    """Whether two patterns cut texts alike."""
+    """Whether two patterns cut texts in the same way."""
     return (pattern.source, pattern.is_composed) == (other.source, other.is_composed)
 
 

@@ -1,8 +1,8 @@
 """From counted pre-tokens to the vocabulary of a WordPiece model, as tokenizers trains it.
 
-Its WordPieceTrainer merges the most frequent pair of pieces, as its trainer of BPE does. A word
-begins as its characters, of which all but the first have the prefix; a merge leaves out the prefix
-of its right part. `reference/wordpiece_training.py` says what comes out.
+The WordPieceTrainer of tokenizers merges the most frequent pair of pieces, as its BpeTrainer does.
+A word begins as its characters, all but the first with the prefix. A merge drops the prefix of its
+right part. `reference/wordpiece_training.py` defines the result.
 """
 
 from __future__ import annotations
@@ -61,26 +61,26 @@ def word_pieces(
 ) -> dict[str, int]:
     """The ids of the pieces: special tokens, characters, characters within words, merges.
 
-    data, sizes, counts: as `Counting.pretokens` gives them; all text must be UTF-8. Raises
-    VocabularyError where two different merges make one piece, and for more characters than fit.
+    data, sizes, counts: from `Counting.pretokens`, of valid UTF-8. Raises VocabularyError if two
+    different merges make the same piece, or if the characters do not fit into `vocab_size`.
     """
     points = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), np.uint32)
     lengths = _in_characters(data, sizes)
-    words = np.repeat(np.arange(len(lengths)), lengths)  # which one each character is of
-    found, places = np.unique(points, return_inverse=True)
-    often = np.zeros(len(found), np.uint64)
-    np.add.at(often, places, counts[words])
+    words = np.repeat(np.arange(len(lengths)), lengths)  # the word of each character
+    distinct, numbers = np.unique(points, return_inverse=True)
+    frequency = np.zeros(len(distinct), np.uint64)
+    np.add.at(frequency, numbers, counts[words])
     ids = {text: id for id, text in enumerate(special_tokens)}
-    singles = [chr(point) for point in found.tolist()]
-    # The most frequent ones are pieces; of equally frequent ones, tokenizers takes any.
-    by_count = sorted(zip((-often.astype(np.int64)).tolist(), singles, strict=True))
+    singles = [chr(point) for point in distinct.tolist()]
+    # The most frequent ones become pieces; tokenizers chooses arbitrarily among equal counts.
+    by_count = sorted(zip((-frequency.astype(np.int64)).tolist(), singles, strict=True))
     for character in sorted([single for _, single in by_count[:limit_alphabet]]):
         ids.setdefault(character, len(ids))
     is_first = np.diff(words, prepend=-1) != 0
-    is_inside = np.zeros(len(found), bool)
-    is_inside[places[~is_first]] = True
+    is_inside = np.zeros(len(distinct), bool)
+    is_inside[numbers[~is_first]] = True
     first_ids = np.array([ids.get(single, -1) for single in singles], np.int64)
-    inner_ids = np.full(len(found), -1, np.int64)
+    inner_ids = np.full(len(distinct), -1, np.int64)
     for at, single in enumerate(singles):
         if is_inside[at] and single in ids:
             inner_ids[at] = ids.setdefault(prefix + single, len(ids))
@@ -92,7 +92,7 @@ def word_pieces(
             f"{len(ids)}, or limit_alphabet (--limit-alphabet), to keep the most frequent "
             f"characters only: {max(0, vocab_size - n_special) // 2} of them fit"
         )
-    symbols = np.where(is_first, first_ids[places], inner_ids[places])
+    symbols = np.where(is_first, first_ids[numbers], inner_ids[numbers])
     is_kept = symbols >= 0
     loop = MergeLoop(
         symbols[is_kept].astype(np.uint32),
@@ -110,7 +110,7 @@ def word_pieces(
         if text in ids:
             raise VocabularyError(
                 f"merging {texts[left]!r} and {texts[right]!r} makes the piece {text!r}, which "
-                "there is already: use another prefix, special tokens that are not in the text, or "
+                "exists already: use another prefix, special tokens that are not in the text, or "
                 "a pattern that cuts them"
             )
         ids[text] = len(texts)
@@ -121,7 +121,7 @@ def word_pieces(
 def _in_characters(
     data: npt.NDArray[np.uint8], sizes: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.int64]:
-    """The numbers of characters of pre-tokens with these numbers of bytes."""
+    """The sizes of the pre-tokens in characters. sizes: in bytes."""
     begun = np.zeros(len(data) + 1, np.int64)
     np.cumsum((data & 0xC0) != 0x80, out=begun[1:])
     ends = np.cumsum(sizes, dtype=np.int64)
