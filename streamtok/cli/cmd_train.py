@@ -187,7 +187,7 @@ def _train(
 def _report(
     args: argparse.Namespace, trainer: Trainer, encoding: Encoding, format: str, seconds: float
 ) -> None:
-    """Say what was counted and trained, and how to use the output. format: of the output."""
+    """Say what was counted and trained, and how to use the output in this format."""
     say(
         f"{trainer.bytes_in:,} bytes, {trainer.n_pieces:,} distinct pre-tokens, "
         f"{encoding.n_vocab:,} tokens in {shown(args.output)}, {seconds:.2f} s"

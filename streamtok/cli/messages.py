@@ -52,7 +52,7 @@ def describe(error: OSError) -> str:
 
 
 def joined(error: Exception) -> str:
-    """The message of an error on one line. It may have a line for each part that failed."""
+    """The message of an error, which may have a line for each failed part, as a single line."""
     return "; ".join(str(error).splitlines())
 
 

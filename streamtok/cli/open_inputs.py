@@ -119,7 +119,7 @@ def open_input(
 ) -> Input:
     """Open an input that `input_paths` returned. Raises Refused, OSError, StreamtokError.
 
-    waiting: see `Waiting`. block_size: bytes to read at a time. on_bad: called for skipped records.
+    waiting: see `Waiting`. block_size: bytes to read at a time. on_bad: gets each skipped record.
     """
     name = input_name(path)
     if isinstance(reading, LiveReading) and reading.follow:
@@ -151,7 +151,7 @@ def refuse_ids(path: str) -> None:
 def explain(error: Exception, where: str) -> Exception:
     """The exception to raise for an error in the text of an input or of a document.
 
-    where: the name of the input or document, in which the offsets of the message count.
+    where: the name of the input or document, to which the offsets in the message refer.
     """
     said = documents.explain(error, where)
     return error if said == str(error) else Refused(said)

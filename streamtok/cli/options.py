@@ -30,7 +30,7 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add the subcommand `name`, described by `text`. `function` runs it and returns its exit code.
 
-    examples: command lines for the end of the help, in which the command replaces "@".
+    examples: command lines for the end of the help, with "@" in place of the command.
     """
     lines = "".join(f"  {one.replace('@', f'streamtok {name}', 1)}\n" for one in examples)
     made: argparse.ArgumentParser = subparsers.add_parser(

@@ -57,7 +57,7 @@ class Shared:
 
 
 class Ended(Exception):
-    """The server ends a stream. The message says why."""
+    """Raised when the server ends a stream. The message says why."""
 
 
 class Client:
@@ -155,7 +155,7 @@ class Client:
         raise self._ended
 
     async def _encode(self, data: memoryview) -> None:
-        """Encode in turns. Each waits until the client has read most of its ids. Raises Ended."""
+        """Encode in turns, each after the client has read most of its ids. Raises Ended."""
         while data:
             if self._ended is not None:
                 raise self._ended

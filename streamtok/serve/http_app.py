@@ -1,4 +1,4 @@
-"""Tokenizing and detokenizing over HTTP, with the requests and responses of vLLM's server.
+"""Tokenizes and detokenizes over HTTP, with the requests and responses of vLLM's server.
 
     POST /tokenize           {"prompt": "Tea", "add_special_tokens": true}
                              {"count": 1, "max_model_len": null, "tokens": [3], "token_strs": null}
@@ -11,7 +11,7 @@ a user. In a list of parts, special tokens are recognized only inside {"control"
 template encodes messages in the same way. Long texts are encoded on other threads, as many at a
 time as there are processors, in order of arrival. Short texts are encoded immediately, without
 waiting for long ones. The number of requests in progress, their bytes and their time are limited;
-`/health` is answered regardless of them. Errors have the form of OpenAI's API.
+`/health` does not count, and is always answered. Errors have the form of OpenAI's API.
 
 The server does not authenticate clients and does not encrypt. It refuses requests from the web
 pages of other sites: `Host` must be a numeric address, localhost or a configured name, and

@@ -50,7 +50,7 @@ _LONG = 256  # bytes; pre-tokens with a larger mean size are copied one by one
 
 
 class Counting:
-    """Counts the pre-tokens of a sequence of texts. Callers must make one call at a time."""
+    """Counts the pre-tokens of a sequence of texts. The caller makes only one call at a time."""
 
     def __init__(self, pattern: Pattern, errors: str, num_threads: int):
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
@@ -60,8 +60,8 @@ class Counting:
         self.num_threads = num_threads
         self._cuts = cuts
         self._idle: list[PretokenCounter] = []  # reused, because growing their tables is slow
-        # With "replace": the state of decoding, by the value of `bytes_in` to which it belongs. A
-        # call that stops inside its text reaches no such value, and then no bytes are held.
+        # With "replace": the state of decoding, by the value of `bytes_in` to which it belongs. If
+        # a call stops inside its text, `bytes_in` is another value, and no bytes are held.
         self._taken: dict[int, BytesTaken] = {}
 
     @property
@@ -71,7 +71,7 @@ class Counting:
 
     @property
     def held(self) -> bytes:
-        """With "replace": the last bytes of the text, whose meaning depends on the next chunk."""
+        """With "replace": the bytes of an unfinished character at the end of the last chunk."""
         return self.taken.partial
 
     def update(self, chunk: Text, final: bool) -> None:
@@ -205,7 +205,7 @@ class Counting:
             stop, _ = counter.part_end(chunk, start, block)
 
     def _count_parts(self, parts: list[Part], is_checked: bool) -> None:
-        """Count the next parts of the text in parallel. If there are several, they are checked.
+        """Count the next parts of the text in parallel. Several parts must have been checked.
 
         The first part is counted into the total, and the tables of the others are added in order.
         So, whatever raises, a prefix of the text is counted, and the text is still open.

@@ -31,11 +31,11 @@ class Trainer(VocabularyTrainer):
     >>> trainer.train(258).encode("low")
     [257]
 
-    The law: the counts do not depend on how a text is cut into chunks. A chunk is str or
-    bytes-like; bytes may be cut inside a character. A call that raises leaves the trainer as it
-    was, unless its documentation says otherwise. A call during another call, from another thread or
-    from an iterator that is being read, raises StreamInUseError. One call may use several threads
-    itself: see `num_threads`.
+    The counts do not depend on how a text is cut into chunks. A chunk is str or bytes-like; bytes
+    may be cut inside a character. A call that raises leaves the trainer as it was, unless its
+    documentation says otherwise. A call during another call, from another thread or from an
+    iterator that is being read, raises StreamInUseError. One call may itself use several threads:
+    see `num_threads`.
     """
 
     def train(
@@ -51,7 +51,7 @@ class Trainer(VocabularyTrainer):
     ) -> Encoding:
         """Make an encoding. Ends the open text; the counts stay as they are.
 
-        Its ids: 0 … 255 are the bytes, then come the merges in order, then the special tokens.
+        The ids 0 … 255 are the bytes. The merges follow in order, and then the special tokens.
 
         vocab_size: the number of all ids. The result is smaller if no pairs are left.
         min_frequency: pairs that occur less often are not merged.
@@ -63,7 +63,7 @@ class Trainer(VocabularyTrainer):
         name: of the encoding. progress: called with (merges done, merges requested).
 
         Raises ValueError and TypeError for bad arguments, and UnicodeDecodeError if the open text
-        ends inside a character; both come before any work. Raises VocabularyError if a token would
+        ends inside a character, both before any work. Raises VocabularyError if a token would
         have more than 65 535 bytes or equal a special token. Exceptions of `progress` pass through.
         """
         vocabulary, specials = self.train_vocabulary(
@@ -79,7 +79,7 @@ class Trainer(VocabularyTrainer):
         )
 
     def extend(self, encoding: Encoding, vocab_size: int) -> Encoding:
-        """Continue the training of `encoding` with the counts; return one with more merges.
+        """Continue training `encoding` on the counted text; return an encoding with more merges.
 
         >>> trainer = Trainer("gpt2")
         >>> trainer.update("lower lower lowest", final=True)
@@ -177,11 +177,11 @@ class Trainer(VocabularyTrainer):
 def _extended(
     definition: Definition, data: Any, sizes: Any, counts: Any, new_ids: range
 ) -> Vocabulary:
-    """The vocabulary with at most as many new merges as `new_ids`; fewer if no pairs are left.
+    """The vocabulary with a new merge for each of `new_ids`, or fewer if no pairs are left.
 
-    data, sizes, counts: as for `merge_pairs`. The merge loop begins with the pre-tokens as tokens
-    instead of bytes, so it makes the merges that training would make after the old ones. Symbols
-    are numbered in order of id, which breaks ties.
+    data, sizes, counts: as for `merge_pairs`. The merge loop starts from the tokens of each
+    pre-token instead of its bytes, so it makes the merges that training would make after the old
+    ones. Symbols are numbered in order of id, which breaks ties.
     """
     vocabulary = definition.vocabulary
     order = np.argsort(vocabulary.ids)  # symbol to number of token

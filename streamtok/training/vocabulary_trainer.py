@@ -85,10 +85,10 @@ class VocabularyTrainer(OneCall):
     def update(self, chunk: Text, final: bool = False) -> None:
         """Count the pre-tokens of the next chunk of the text. final: the text ends with the chunk.
 
-        Raises UnicodeDecodeError, whose offset counts the bytes of all chunks, except with
-        "replace". After a MemoryError or KeyboardInterrupt, a part of `chunk` may be counted:
-        `bytes_in` tells how much, and never ends inside a character. With "replace", that is a part
-        of the repaired text. Costs O(len(chunk)).
+        Except with "replace", raises UnicodeDecodeError; its offsets continue over all texts. After
+        a MemoryError or KeyboardInterrupt, a part of `chunk` may be counted: `bytes_in` tells how
+        much, and never ends inside a character. With "replace", that is a part of the repaired
+        text. Costs O(len(chunk)).
         """
         self._counting.update(chunk, final)
 
@@ -183,8 +183,8 @@ class VocabularyTrainer(OneCall):
     def pending(self) -> int:
         """Bytes of the text that are not counted yet.
 
-        These are the bytes of the open pre-token and, with "replace", bytes that are not yet a
-        character because the next chunk may complete it.
+        These are the bytes of the open pre-token and, with "replace", those of an unfinished
+        character at the end of the last chunk.
         """
         return self._counting.pending
 

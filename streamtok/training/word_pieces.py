@@ -29,7 +29,7 @@ def check_word_pieces(
     limit_alphabet: int | None,
     prefix: str,
 ) -> None:
-    """Raise TypeError or ValueError for arguments of `Trainer.train_wordpiece` out of range."""
+    """Raise TypeError or ValueError for bad arguments of `Trainer.train_wordpiece`."""
     if isinstance(special_tokens, str):
         raise TypeError("special_tokens must be a sequence of str, not one str")
     check_specials(list(special_tokens))
@@ -72,7 +72,7 @@ def word_pieces(
     np.add.at(frequency, numbers, counts[words])
     ids = {text: id for id, text in enumerate(special_tokens)}
     singles = [chr(point) for point in distinct.tolist()]
-    # The most frequent ones become pieces; tokenizers chooses arbitrarily among equal counts.
+    # The most frequent ones are pieces. For equal counts, the choice of tokenizers is arbitrary.
     by_count = sorted(zip((-frequency.astype(np.int64)).tolist(), singles, strict=True))
     for character in sorted([single for _, single in by_count[:limit_alphabet]]):
         ids.setdefault(character, len(ids))

@@ -1,4 +1,4 @@
-"""The page that `streamtok view` serves: an ASGI application, and a server for it on the loopback.
+"""The page that `streamtok view` serves: an ASGI application, and a server for it.
 
     app = make_app(token=None)          # mount it: Mount("/tokens", app)
 

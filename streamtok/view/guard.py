@@ -108,7 +108,7 @@ def cross_site(
 ) -> tuple[int, str] | None:
     """The status and the reason to refuse a request that another site caused; None to accept it.
 
-    is_host: whether `Host` may have this name, which is without its port.
+    is_host: whether `Host` may have a name, given without its port.
     """
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not is_host(_name_of(hosts[0])):
@@ -120,7 +120,7 @@ def cross_site(
     modes = headers.getlist("sec-fetch-mode")
     is_navigation = modes == ["navigate"] and method == "GET"
     if not is_navigation and any(site not in ("same-origin", "none") for site in sites):
-        return 403, "another site may not ask this server"
+        return 403, "requests from other sites are refused"
     return None
 
 
@@ -144,5 +144,5 @@ def _name_of(host: str) -> str:
 
 
 def refusal(status: int, text: str) -> Response:
-    """A response in plain text. It closes the connection, as the request's body is not read."""
+    """A plain-text response. It closes the connection, because the request's body is not read."""
     return PlainTextResponse(f"{text}\n", status, {**HEADERS, "connection": "close"})

@@ -1,4 +1,4 @@
-"""Questions as JSON objects, limited in size and time, with fields checked by declared types."""
+"""Reads questions as JSON objects, within limits of size and time, and checks their fields."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Question(Protocol):
 
 
 class Refused(Exception):
-    """A question is refused. The text is shown to the user."""
+    """Raised to refuse a question. The text is shown to the user."""
 
     def __init__(self, text: str, status: int = 400) -> None:
         super().__init__(text)
@@ -38,7 +38,7 @@ class Refused(Exception):
 
 
 class Bodies:
-    """Reads the bodies of requests, within limits of time, of size and of total size."""
+    """Reads request bodies, with limits on the time, the size and the total size."""
 
     def __init__(self, most: int) -> None:
         """most: largest size of a body in bytes."""
@@ -61,7 +61,7 @@ class Bodies:
             try:
                 await asyncio.wait_for(self._fill(body, request), _BODY_TIMEOUT)
             except asyncio.TimeoutError:
-                text = f"the body must come within {_BODY_TIMEOUT:.0f} seconds"
+                text = f"the body must arrive within {_BODY_TIMEOUT:.0f} seconds"
                 raise Refused(text, 408) from None
             yield body
         finally:
@@ -72,7 +72,7 @@ class Bodies:
             body += part
             self._held += len(part)
             if len(body) > self._most:
-                raise Refused(f"a request has at most {self._most:,} bytes", 413)
+                raise Refused(f"a request may have at most {self._most:,} bytes", 413)
             if self._held > _MOST_BODIES * self._most:
                 raise Refused("too many large requests are under way: try again", 503)
 

@@ -1,4 +1,4 @@
-"""The questions that the page asks: fields, which are checked by their types, and answers."""
+"""The questions that the page asks. A class has the fields of a question, and answers it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class LanguagesQuestion(Struct):
 
 
 class Turn(Struct):
-    """One turn of a chat. A role that the template does not have becomes the user."""
+    """One turn of a chat. A role that the template does not have is replaced with the user's."""
 
     role: str
     content: str

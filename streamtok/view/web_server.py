@@ -30,7 +30,7 @@ _MAX_HEAD = 1 << 16  # bytes of a request line and its headers
 _NEVER = 1 << 30  # seconds
 _TICKS = 4  # checks in the shortest of the time limits
 # asyncio accepts this many connections before the first of them can be counted. It logs a traceback
-# for each connection without a file descriptor, so the number must be less than the descriptors.
+# for each connection without a file descriptor, so there must be more descriptors than these.
 _BACKLOG = 32
 
 
@@ -114,7 +114,7 @@ def _checked(app: Application) -> Application:
                 431, f"the headers of a request may have at most {_MAX_HEAD:,} bytes"
             )
         elif {b"transfer-encoding", b"content-length"} <= names:
-            # A proxy may use the other of them to find the end of the request.
+            # A proxy may use the other header to find the end of the request.
             answer = refusal(
                 400, "a request must not have both Transfer-Encoding and Content-Length"
             )

@@ -37,7 +37,7 @@ export const sizeOf = (bytes) => (bytes.length === 2 ? "1 byte" : `${bytes.lengt
 export function wholeCharacters(boxes, list) {
   return characters(boxes).map(({ text, pieces }) => {
     if (pieces.length === 1) return pieces[0];
-    // A mark of one of the pieces is a mark of the whole.
+    // The whole box has the marks of all its pieces.
     const marks = new Set(pieces.flatMap((box) => [...box.classList].filter((name) => !/^(t|c\d)$/.test(name))));
     const size = `${pieces.length} tokens`;
     const sign = option(`sign c${pieces[0].at % 5} ${[...marks].join(" ")}`, `${signs(text)}, ${size}`,
