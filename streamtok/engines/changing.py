@@ -1,14 +1,14 @@
 """The engine for texts that are changed before the pattern cuts them.
 
-Hugging Face's way from characters to what the pattern cuts:
+Hugging Face's tokenizers change a text in these steps:
 
-1. Added and special tokens are found in the text; what is between them is a *segment*.
-2. Each segment is normalized, for itself.
-3. Those tokens that are `normalized` are found in the result, and cut it into smaller segments.
-4. Pre-tokenizers that change text change each of these by itself.
+1. Added and special tokens are found in the text; a *segment* is the text between two of them.
+2. Each segment is normalized separately.
+3. Tokens with the flag `normalized` are found in the result and cut it into smaller segments.
+4. Pre-tokenizers that change text are applied to each of these separately.
 
-The core does all of it (`_core/stream/changing.pxi`). Here its rules are made: the tokens with
-their flags, and tables of the normalizers.
+The core does all of this (`_core/stream/changing.pxi`). This module makes its rules: the tokens
+with their flags, and the tables of the normalizers.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ _LSTRIP, _RSTRIP, _SINGLE_WORD = 1, 2, 4  # as in the core
 
 @lru_cache(maxsize=32)
 def _table_of(first: Normalizer | None, second: Normalizer | None = None) -> ElementTable | None:
-    """The table of one normalizer, or of two in a row; None: nothing is changed."""
+    """The table of one normalizer, or of two in turn; None if nothing is changed."""
     if not (first or second):
         return None
     return ElementTable(Elements(first or Normalizer(), second))
 
 
 def flag_bits(flags: TokenFlags) -> int:
-    """The flags as the core has them."""
+    """The flags as the core's bits."""
     return _LSTRIP * flags.lstrip | _RSTRIP * flags.rstrip | _SINGLE_WORD * flags.single_word
 
 
 def _token_set(
     matcher: SpecialMatcher, flags: Sequence[TokenFlags], given: Iterable[TokenFlags]
 ) -> TokenSet:
-    """flags: of each of `matcher.specials`. given: of the tokens that are given to the core."""
+    """flags: of each of `matcher.specials`. given: of tokens that the core need not find."""
     words = _words() if any(one.single_word for one in flags) else None
     return TokenSet(matcher, [*map(flag_bits, flags)], words, any(one.lstrip for one in given))
 
 
 @lru_cache(maxsize=1)
 def _words() -> bytes:
-    """A bit for each code point: whether Rust's regular expressions match it with `\\w`."""
+    """One bit per code point: whether `\\w` matches it in Rust's regular expressions."""
     import numpy as np
 
     from ..patterns.unicode_classes import UnicodeTable
@@ -76,9 +76,9 @@ def is_in_word(character: str) -> bool:
 
 
 def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool:
-    """Whether the rules need more than the core: flags of tokens, or text that is changed.
+    """Whether the rules need a `ChangingEngine`: for flags of tokens, or to change text.
 
-    preferred: the special and added tokens, the one that is preferred first.
+    preferred: the special and added tokens, in order of preference.
     """
     if rules.normalizer or rules.second_normalizer:
         return True
@@ -88,7 +88,7 @@ def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool
     groups: tuple[list[str], list[str]] = [], []
     for text, _ in preferred:
         groups[text in normalized].append(text)
-    return can_overlap(*groups)  # or else one after the other finds the same as all at once
+    return can_overlap(*groups)  # if not, two searches find the same tokens as one
 
 
 def can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
@@ -99,8 +99,8 @@ def can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
     if not first or not second:
         return False
     for group, other in ((first, second), (second, first)):
-        # The comparison takes more than linear time and memory, so it needs bounds. Real files are
-        # far below them.
+        # The comparison takes more than linear time and memory, so it is bounded. Real files are
+        # far below the bounds.
         joined = "\0".join(other)
         if max(map(len, group)) > _MAX_COMPARED or len(group) * len(joined) > _MAX_COMPARISONS:
             return True
@@ -112,7 +112,7 @@ def can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
 
 
 class ChangingEngine(CoreEngine):
-    """The core's `Encoder`, after added tokens with flags, and normalizers."""
+    """The core's `Encoder`, preceded by added tokens with flags, and normalizers."""
 
     def __init__(
         self,
@@ -121,17 +121,17 @@ class ChangingEngine(CoreEngine):
         preferred: Sequence[tuple[str, int]],
         given: Sequence[TokenFlags] = (),
     ) -> None:
-        """preferred: as for `changes_text`. given: the flags of tokens that are found elsewhere and
-        given to the core. Raises ValueError for a token that normalizes to "", and for steps that
-        no table does.
+        """preferred: as for `changes_text`. given: the flags of tokens that the core is given, so
+        that it need not find them. Raises ValueError for a token that normalizes to "", and for
+        steps that a table cannot express.
 
-        A token whose normalized text is another one's, too, is hidden by the one preferred.
+        If several tokens have the same normalized text, the preferred one hides the others.
         """
         super().__init__(encoder)
         self.normalizer, self.second = rules.normalizer, rules.second_normalizer
         self.flags: Mapping[str, TokenFlags] = dict(rules.token_flags)
         if sum(len(one.steps) for one in (self.normalizer, self.second) if one) > MOST_CARING:
-            _table_of(self.normalizer, self.second)  # too many of them may look at neighbours
+            _table_of(self.normalizer, self.second)  # raises if too many look at neighbours
         self.tokens, self._given = preferred, given
         normalized: dict[str, tuple[str, int]] = {}
         changed = [token for token in preferred if self._flags_of(token[0]).normalized]
@@ -168,7 +168,7 @@ class ChangingEngine(CoreEngine):
         return self.flags.get(text, _NO_FLAGS)
 
     def _token_sets(self, matcher: SpecialMatcher) -> tuple[TokenSet, TokenSet | None]:
-        """The tokens of both levels; None: there are none in changed text."""
+        """The tokens of both levels; None if there are none to find in normalized text."""
         allowed, refused = matcher.allowed, matcher.disallowed
         given = [[one for one in self._given if one.normalized == late] for late in (False, True)]
         if not self.normalized and not given[1]:

@@ -1,8 +1,8 @@
-"""Where control tokens are in a prompt: in each run of control by itself.
+"""Find the control tokens of a prompt, in each run of control separately.
 
-Step 1 of `reference/renaming.py`, also for runs that come in chunks. Other added tokens are looked
-for, too, since they may hide control tokens; the core finds them once more, in text and control
-together.
+This is step 1 of `reference/renaming.py`, also for runs that arrive in chunks. Other added tokens
+are searched for, too, since they may hide control tokens. The core then finds these again, in text
+and control together.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 
 __all__ = ["ControlFinder", "Sought"]
 
-_RUNS_KEPT = 1024  # of control, which templates repeat,
-_LONGEST_KEPT = 4096  # and their characters
+_RUNS_KEPT = 1024  # cached runs of control, which templates repeat
+_LONGEST_KEPT = 4096  # characters of a cached run
 
-_Part = Any  # of what the core is given: str, bytes, a GivenToken, or None for a border
+_Part = Any  # of the core's input: str, bytes, a GivenToken, or None for a border
 
 
 class Run(NamedTuple):
-    """A run of control that may go on. Positions are in `data`."""
+    """A run of control that may continue. Positions are offsets in `data`."""
 
-    data: bytes = b""  # what is held, after the few bytes of the run before it
-    held: int = 0  # where what may begin a token begins,
-    searched: int = 0  # and what may begin one that is not normalized
+    data: bytes = b""  # the held bytes, after a few earlier bytes of the run
+    held: int = 0  # where the held bytes begin, and perhaps a token
+    searched: int = 0  # where a token that is not normalized may begin
     begin: int = 0  # where the last token that is not normalized ends
 
     @property
     def size(self) -> int:
-        """How many bytes are held."""
+        """The number of held bytes."""
         return len(self.data) - self.held
 
 
 class Sought(NamedTuple):
-    """A token that is looked for in control."""
+    """A token to search for in control."""
 
     text: str
     id: int
@@ -53,7 +53,7 @@ class Sought(NamedTuple):
 
 
 class _Search:
-    """Finds some tokens in bytes, those that are preferred first."""
+    """Finds some tokens in bytes; the tokens are given in order of preference."""
 
     def __init__(self, tokens: Sequence[Sought]) -> None:
         texts = frozenset(token.text for token in tokens)
@@ -71,17 +71,17 @@ class _Search:
     def find(
         self, data: bytes, begin: int, start: int, stop: int, final: bool
     ) -> tuple[int, list[tuple[int, int, GivenToken | None]]]:
-        """(open, tokens in data[start:stop]); what begins at `open` may be one, unless `final`. Of
-        a token that is not control, None.
+        """(open, matches in data[start:stop]). Unless `final`, a token may begin at `open`.
 
-        What may touch a token is in data[begin:stop].
+        A match is (start, end, token), with None for a token that is not control. Characters next
+        to a token are only looked at in data[begin:stop].
         """
-        open_from, places = self._matcher.finds(data, start, stop, final)
+        open_from, matches = self._matcher.finds(data, start, stop, final)
         found: list[tuple[int, int, GivenToken | None]] = []
-        for first, last, index in places:
+        for first, last, index in matches:
             if self._is_word[index]:
                 if last == stop and not final:
-                    return first, found  # what comes next may belong to a word
+                    return first, found  # the next character may belong to a word
                 left = data[max(begin, first - 4) : first].decode("utf-8", "ignore")[-1:]
                 right = data[last : min(last + 4, stop)].decode("utf-8", "ignore")[:1]
                 if is_in_word(left) or is_in_word(right):
@@ -91,14 +91,14 @@ class _Search:
 
 
 class ControlFinder:
-    """Makes of chunks with control what the core takes. Immutable except for a cache."""
+    """Turns chunks with control into the core's input. Immutable except for a cache."""
 
     def __init__(self, tokens: Sequence[Sought], normalized: Sequence[Sought]) -> None:
-        """tokens: those that are found first, and those that are found between these."""
+        """tokens: found first; normalized: found in the text between those."""
         self._first, self._second = _Search(tokens), _Search(normalized)
-        # The characters after a place that may belong to a token before it, or touch one.
+        # Characters after a position that may belong to a token before it, or touch one.
         self.reach = max([len(token.text) for token in (*tokens, *normalized)], default=0) + 1
-        self.known: dict[str, list[_Part]] = {}  # whole runs; the core looks here first
+        self.known: dict[str, list[_Part]] = {}  # cache of whole runs; the core looks here first
         self._begin = functools.lru_cache(_RUNS_KEPT)(
             lambda text: self._searched(Run(), text, False)
         )
@@ -106,7 +106,7 @@ class ControlFinder:
     def parts(
         self, chunk: Any, run: Run | None, final: bool
     ) -> tuple[list[_Part], Run | None, int]:
-        """(parts, the run that is open then, its bytes that are held). run: open before.
+        """(parts, the run that is then open, its number of held bytes). run: open before.
 
         Raises TypeError unless the chunk is a Prompt, a t-string or a text.
         """
@@ -131,7 +131,7 @@ class ControlFinder:
         return parts, run, 0 if run is None else run.size
 
     def places(self, prompt: Prompt) -> list[tuple[int, int]]:
-        """Where in the text of a prompt its control tokens are, in characters."""
+        """The spans of the control tokens in the text of a prompt, in characters."""
         found, at = [], 0
         for text, is_control in prompt.spans:
             end = at
@@ -148,19 +148,19 @@ class ControlFinder:
         return b"" if run is None else json.dumps([run.data.decode("latin-1"), *run[1:]]).encode()
 
     def unpacked(self, data: bytes) -> tuple[Run | None, int]:
-        """(run, its bytes that are held). Raises StateError for damaged bytes."""
+        """(run, its number of held bytes). Raises StateError for damaged bytes."""
         if not data:
             return None, 0
         try:
             text, held, searched, begin = json.loads(data)
             run = Run(text.encode("latin-1"), held, searched, begin)
             run.data[held:].decode()
-            places = [0, begin, held, searched, len(text)]
-            if sorted(places) != places or {*map(type, places)} != {int}:
+            offsets = [0, begin, held, searched, len(text)]
+            if sorted(offsets) != offsets or {*map(type, offsets)} != {int}:
                 raise ValueError
         except (ValueError, TypeError, AttributeError, RecursionError):
             raise StateError(
-                "the saved stream state is damaged: it holds control that no stream has"
+                "the saved stream state is damaged: no stream has such control"
             ) from None
         return run, run.size
 
@@ -176,11 +176,11 @@ class ControlFinder:
         return found
 
     def _searched(self, run: Run, text: str, ends: bool) -> tuple[list[_Part], Run | None]:
-        """(parts, the run then) of what is held and the text that comes after it."""
+        """(parts, the run afterwards), for the held bytes of `run` followed by `text`."""
         if not text and not run.size:
             return [], None if ends else run
         if has_surrogate(text, 0, len(text)):
-            text = repaired(text, "replace")  # or else escaped bytes could complete those of a text
+            text = repaired(text, "replace")  # else, escaped bytes could complete a text's
         data = run.data + text.encode()
         open_from, found = self._first.find(data, 0, run.searched, len(data), ends)
         tokens = []

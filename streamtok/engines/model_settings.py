@@ -1,4 +1,4 @@
-"""What a model's files say about its ids beyond how text becomes them."""
+"""Settings in a model's files that do not affect how text is encoded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["NO_SETTINGS", "ModelSettings"]
 
 
 class ModelSettings(NamedTuple):
-    """Nothing by default. `truncation` and `padding` are values of JSON, as in the file."""
+    """All empty by default. `truncation` and `padding` are JSON values, as in the file."""
 
     eos: tuple[int, ...] = ()  # the ids that end a text; the first is the tokenizer's own
     truncation: dict[str, Any] | None = None

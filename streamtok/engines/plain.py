@@ -1,4 +1,4 @@
-"""The engine of nearly all encodings: a vocabulary and a pattern that has tables."""
+"""The engine of nearly all encodings: a vocabulary, and a pattern with tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CoreEngine", "PlainEngine"]
 
-_SETTINGS_KEPT = 128  # for sets of special tokens that calls have allowed or refused
+_SETTINGS_KEPT = 128  # cached rules, one for each set of allowed and refused special tokens
 
 
 class CoreEngine:
@@ -27,7 +27,7 @@ class CoreEngine:
     def encode(
         self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Result]
     ) -> Result:
-        """See `Engine`, as for all that follows."""
+        """See `Engine`, also for the other methods."""
         return self.encoder.encode(text, self.rules(matcher), errors, output)
 
     def rules(self, matcher: SpecialMatcher) -> ChangeRules:
@@ -44,7 +44,7 @@ class CoreEngine:
 
 
 class PlainEngine(CoreEngine):
-    """One that changes nothing."""
+    """The engine for texts that are not changed."""
 
     def tail(
         self,

@@ -1,8 +1,8 @@
-"""Prompts to ids, by the law of `reference/renaming.py`.
+"""Encode prompts, by the rules of `reference/renaming.py`.
 
 A `ControlFinder` finds the control tokens in each run of control. The core does the rest: it takes
-texts and tokens in a row (`Tail.encode`), and finds added tokens that are not control, but no
-others. So these, normalizers, pre-tokens and merges go across the borders of spans.
+a sequence of texts and tokens (`Tail.encode`), and only finds added tokens that are not control. So
+added tokens, normalizers, pre-tokens and merges may cross the borders of spans.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class PlainTexts:
         rules: TextRules,
         control: frozenset[str],
     ) -> None:
-        """engine, encoder, pattern: as for `TextEncoder`. control: these tokens; so are special
-        tokens that are not among them.
+        """engine, encoder, pattern: as for `TextEncoder`. control: the tokens that are plain text,
+        as are all special tokens.
         """
         flags = dict(rules.token_flags)
         self.tokens = [
@@ -77,7 +77,9 @@ class PlainTexts:
         self.texts = TextEncoder(engine, encoder, pattern, specials, NO_TEMPLATE)
 
     def made(self, tokens: Mapping[str, int], shapes: Sequence[str]) -> frozenset[str]:
-        """The tokens whose id is among those of their text in one of these shapes."""
+        """The tokens that plain text can produce: in a shape, their text in place of "*" encodes to
+        ids with their own.
+        """
         texts = [shape.replace("*", text) for text in tokens for shape in shapes]
         rows = iter(self.texts.encode_batch(texts, self.matcher, "strict", 1))
         return frozenset(
@@ -93,8 +95,9 @@ class PromptEncoder(PlainTexts):
     def __init__(self, *parts: Any, unknown: Collection[int | str] = ()) -> None:
         """parts: as for `PlainTexts`. unknown: the ids or texts of tokens for unknown text.
 
-        Raises UnsupportedPromptError for an encoding that cannot keep control and text apart: for a
-        control token that is found in normalized text only, or that the model makes of plain text.
+        Raises UnsupportedPromptError for an encoding that cannot keep control and text apart,
+        because a control token is found in normalized text only, or the model makes one of plain
+        text.
         """
         super().__init__(*parts)
         rules, self.control = parts[-2:]
@@ -105,7 +108,7 @@ class PromptEncoder(PlainTexts):
             if rules.normalizer:
                 _check_normalized(late, rules.normalizer)
         self.finder = ControlFinder(first, late)
-        # None: prompts are streams, since their control tokens may be of the core's second level.
+        # None: prompts are encoded as streams, as control tokens may be found in normalized text.
         self.rules: PromptRules | None = None
         if self.texts.is_direct and not any(token.is_control for token in late):
             change = self.engine.rules(self.matcher)
@@ -133,7 +136,7 @@ class PromptEncoder(PlainTexts):
         num_threads: int = 1,
         max_tokens: int | None = None,
     ) -> Any:
-        """As `TextEncoder.encode`. Raises ValueError for settings that contradict a prompt."""
+        """Like `TextEncoder.encode`. Raises ValueError for settings that contradict a prompt."""
         check_allowed(allowed_special)
         check_policy(errors)
         check_threads(num_threads)
@@ -145,14 +148,14 @@ class PromptEncoder(PlainTexts):
         return first_ids(repaired_prompt(prompt), self.tail(errors, template), budget)
 
     def tail(self, errors: str, template: Template = NO_TEMPLATE) -> Tail:
-        """What a stream of prompts is in the core; a chunk may be text, too.
+        """A new stream of prompts in the core; a chunk may also be text.
 
         Raises UnsupportedPatternError for a pattern that cuts whole texts only.
         """
         return self.engine.tail(self.matcher, errors, template, self.finder)
 
     def encode(self, prompt: Prompt | Text, errors: str, output: Output[Result]) -> Result:
-        """The ids of a whole prompt, as `output` gives them."""
+        """The ids of a whole prompt in the form of `output`."""
         if not self.texts.is_direct:
             return output.of(self._by_segments(prompt, errors))
         if self.rules is None or not isinstance(prompt, Prompt):
@@ -160,7 +163,7 @@ class PromptEncoder(PlainTexts):
         return self.rules.encode(self.texts.encoder, prompt, errors, output)
 
     def _by_segments(self, prompt: Prompt | Text, errors: str) -> Any:
-        """The ids, where the pattern cuts whole texts only: what is between tokens, each."""
+        """The ids if the pattern cuts whole texts only; text between two tokens is a whole text."""
         parts, _, _ = self.finder.parts(prompt, None, True)
         ids: list[int] = []
         for is_token, group in itertools.groupby(parts, lambda part: type(part) is GivenToken):
@@ -174,10 +177,10 @@ class PromptEncoder(PlainTexts):
 
 
 def check_allowed(allowed_special: AllowedSpecial) -> None:
-    """Raise ValueError for a setting that a prompt contradicts."""
+    """Raise ValueError for a setting that contradicts a prompt."""
     if allowed_special != "all" and allowed_special:
         raise ValueError(
-            'of a Prompt, allowed_special must be the default or "all", not '
+            'for a Prompt, allowed_special must be the default or "all", not '
             f"{allowed_special!r}: its control says which special tokens are meant"
         )
 
@@ -188,14 +191,15 @@ def is_blank(text: str) -> bool:
 
 
 def repaired_prompt(prompt: Prompt) -> Prompt:
-    """The prompt without surrogates but for escaped bytes, so that no place is inside a pair."""
+    """The prompt without surrogates other than escaped bytes, so that no cut divides a pair."""
     parts = [(repaired(text, "surrogateescape"), control) for text, control in prompt.spans]
     return Prompt(*[Control(text) if control else text for text, control in parts])
 
 
 def _check_normalized(tokens: Iterable[Sought], normalizer: Normalizer) -> None:
-    """Raise UnsupportedPromptError for a control token among these, which are found in normalized
-    text, unless the normalizer replaces single characters by others that no token has.
+    """Raise UnsupportedPromptError if one of `tokens`, found in normalized text only, is control.
+
+    The exception: a normalizer that only replaces single characters by others, none in `tokens`.
     """
     control = [token.text for token in tokens if token.is_control]
     kept = {*"".join([token.text for token in tokens])}

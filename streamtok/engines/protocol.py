@@ -1,4 +1,4 @@
-"""What an encoding asks of its engine."""
+"""The interface between an encoding and its engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["NO_LIMIT", "Engine"]
 
 Result = TypeVar("Result")
 
-NO_LIMIT = (1 << 63) - 1  # bytes of a whole text that may wait: they are in memory anyway
+NO_LIMIT = (1 << 63) - 1  # pending bytes of a whole text, which is in memory anyway
 
 
 class Engine(Protocol):
@@ -23,17 +23,17 @@ class Engine(Protocol):
     def encode(
         self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Result]
     ) -> Result:
-        """The ids of a whole text, as `output` gives them: LIST, ARRAY or COUNT.
+        """The ids of a whole text in the form of `output`: LIST, ARRAY or COUNT.
 
-        Raises DisallowedSpecialError for a special token that `matcher` refuses, UnicodeDecodeError
-        ("strict").
+        Raises DisallowedSpecialError for a special token that `matcher` refuses, and
+        UnicodeDecodeError if `errors` is "strict".
         """
         ...
 
     def rules(self, matcher: SpecialMatcher) -> ChangeRules:
-        """What the core does to a text first; `matcher` says which special tokens are in it.
+        """How the core changes a text before encoding; `matcher` finds its special tokens.
 
-        Raises UnsupportedPatternError for a pattern that the core does not know.
+        Raises UnsupportedPatternError for a pattern without tables.
         """
         ...
 
@@ -44,9 +44,9 @@ class Engine(Protocol):
         template: Template = NO_TEMPLATE,
         finder: object = None,
     ) -> Tail:
-        """What a stream of texts is in the core; the template goes around its ids. finder: of the
-        tokens in chunks that have control.
+        """A new stream in the core, with the ids of `template` before and after its own.
 
-        Raises UnsupportedPatternError for a pattern that cuts whole texts only.
+        finder: finds the tokens in chunks with control. Raises UnsupportedPatternError for a
+        pattern that cuts whole texts only.
         """
         ...

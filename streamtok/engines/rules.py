@@ -1,6 +1,6 @@
-"""What some formats do to a text before the pattern cuts it, and tiktoken does not.
+"""Rules of some formats, unknown to tiktoken, that apply before the pattern cuts a text.
 
-*Added tokens* are texts that always become their id, wherever they stand; special tokens do so only
+*Added tokens* are texts that always become their id, wherever they occur; special tokens do so only
 where they are allowed. Both kinds may have *flags* (`TokenFlags`). *Normalizers* change the text
 between them (`changing.py`).
 """
@@ -14,42 +14,42 @@ if TYPE_CHECKING:
 
 __all__ = ["MARK", "NO_RULES", "TextRules", "TokenFlags"]
 
-MARK = "\u2581"  # what SentencePiece writes for a space
+MARK = "\u2581"  # SentencePiece's replacement for a space
 
 
 class TokenFlags(NamedTuple):
     """How a special or added token is found, as in Hugging Face's `AddedToken`."""
 
-    normalized: bool = False  # in the normalized text, after those that are not
-    lstrip: bool = False  # takes the white space before it
-    rstrip: bool = False  # takes the white space after it
-    single_word: bool = False  # not where it touches a word
+    normalized: bool = False  # found in the normalized text, after tokens without this flag
+    lstrip: bool = False  # includes the white space before it
+    rstrip: bool = False  # includes the white space after it
+    single_word: bool = False  # not found where it touches a word
 
 
 class _Fields(NamedTuple):  # no dataclass: importing those takes longer than the rest of this file
     added_tokens: tuple[tuple[str, int], ...] = ()  # always recognised
     normalizer: Normalizer | None = None
-    # Of special and of added tokens, by text; one that is not here has no flag.
+    # By text of special and added tokens; a token that is not listed has no flags.
     token_flags: tuple[tuple[str, TokenFlags], ...] = ()
-    # What pre-tokenizers do to the text after the last added token was found in it.
+    # Changes by pre-tokenizers, made after all added tokens were found.
     second_normalizer: Normalizer | None = None
-    drops_first_space: bool = False  # decoding takes one space off the front
+    drops_first_space: bool = False  # decoding removes one space at the start
     # What special and added tokens decode to, if not to their own text.
     decoded_texts: tuple[tuple[str, bytes], ...] = ()
-    # What ids decode to where they begin a text, if that is not what they decode to elsewhere;
-    # with `drops_first_space`, less a space.
+    # Texts that ids decode to at the start, if they differ from the texts elsewhere (with
+    # `drops_first_space`: from these without a first space).
     first_texts: tuple[tuple[int, str], ...] = ()
-    # With `drops_first_space`: of each id until there is text, not of the first id alone.
+    # With `drops_first_space`: for each id until there is text, not only for the first id.
     drops_first_spaces: bool = False
 
 
 class TextRules(_Fields):
-    """What an encoding does beyond tiktoken; nothing by default. Immutable, and can be pickled."""
+    """Rules of an encoding beyond tiktoken's; none by default. Immutable, and can be pickled."""
 
     __slots__ = ()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> TextRules:
-        """Args: the fields. Raises ValueError where they contradict each other."""
+        """Args: the fields. Raises ValueError for two flags of one text, or too much growth."""
         self = super().__new__(cls, *args, **kwargs)
         growth = 1.0
         for normalizer in (self.normalizer, self.second_normalizer):
@@ -67,7 +67,7 @@ class TextRules(_Fields):
         return self
 
     def __repr__(self) -> str:
-        # It goes into digests of encodings.
+        # Digests of encodings contain it.
         shown = [
             f"{name}={getattr(value, 'spec', value)!r}"
             for name, value in self._asdict().items()

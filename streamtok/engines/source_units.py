@@ -1,10 +1,10 @@
-"""The text of a stream as it was given: its characters, and positions in units of it.
+"""The source text of a stream: its characters, and positions in its units.
 
-For what must see characters before the core does. The encoded text is UTF-8, which chunks may cut
-anywhere; surrogates in a str and bytes may be repaired in it. `characters_of` gives the characters
-that a chunk completes: text as `repaired` returns it, without surrogates, except for the bytes that
-"surrogateescape" keeps. `SourceText` keeps the end of a text, and how far its characters are from
-the beginning in bytes, characters and UTF-16. Immutable.
+This is for code that needs characters before the core sees them. The encoded text is UTF-8, which
+chunks may cut anywhere; in it, surrogates and invalid bytes may have been repaired. `characters_of`
+returns the characters that a chunk completes: text as `repaired` returns it, without surrogates
+other than the bytes that "surrogateescape" keeps. `SourceText` keeps the last part of a text, and
+its offset from the start in bytes, characters and UTF-16. Immutable.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 class Odd(NamedTuple):
-    """A character that was something else in the chunk."""
+    """A character whose bytes differ from the input."""
 
-    at: int  # its first byte, as encoded
-    n_bytes: int  # in the chunk
-    n_characters: int
+    at: int  # the offset of its first byte in the encoded text
+    n_bytes: int  # in the input
+    n_characters: int  # in the input
 
 
 class BytesTaken(NamedTuple):
-    """The chunks so far, and the bytes of them that are not a character yet."""
+    """The number of bytes fed so far, and the bytes of an incomplete last character."""
 
-    partial: bytes = b""  # those of a character that is not complete
+    partial: bytes = b""  # of the incomplete character
     bytes_in: int = 0
-    grown: int = 0  # bytes that repair added
+    grown: int = 0  # bytes added by repair
 
     @property
     def end(self) -> int:
-        """The offset of the next chunk, in the repaired text, as all offsets are."""
+        """The offset of the next chunk; like all offsets, it is in the repaired text."""
         return self.bytes_in + self.grown
 
     @property
     def reached(self) -> int:
-        """Where the next character begins."""
+        """The offset of the next character."""
         return self.end - len(self.partial)
 
 
@@ -67,17 +67,17 @@ NO_BYTES_YET = BytesTaken()
 
 
 def _n_bytes(text: str) -> int:
-    """The bytes of a text that was repaired, as encoded."""
+    """The encoded size of a repaired text in bytes."""
     return len(text.encode("utf-8", "surrogateescape"))
 
 
 def characters_of(
     before: BytesTaken, chunk: Text, final: bool, errors: str, odd: list[Odd] | None = None
 ) -> tuple[BytesTaken, str]:
-    """The characters that a chunk completes. odd: gets those that were something else.
+    """(bytes taken, characters that the chunk completes). odd: a list, to which `Odd` are added.
 
     Raises UnicodeDecodeError with the offset in the stream, also for a str after bytes that end
-    inside a character; TypeError.
+    inside a character. Raises TypeError for a chunk that is neither str nor bytes-like.
     """
     partial, bytes_in, grown = before
     keeps = errors == "surrogateescape"
@@ -89,7 +89,7 @@ def characters_of(
                 "a str chunk follows bytes that end inside a character",
             )  # fmt: skip
         text = repaired(chunk, errors)
-        # Of a str, each character is one of the source, also where their bytes are one together.
+        # Each character of a str is one in the source, even if its bytes are part of another.
         is_source = odd is not None and bool(chunk)
         if is_source or not (partial or (keeps and has_surrogate(text, 0, len(text)))):
             if odd is not None and text is not chunk:
@@ -117,21 +117,21 @@ def characters_of(
 
 
 def _decode_begun(data: bytes, final: bool, errors: str) -> tuple[str, bytes]:
-    """(text, rest): whole characters, decoded, and the bytes of a character that is not complete.
+    """(text, rest): whole characters, decoded, and the bytes of an incomplete last one.
 
-    With `final`, the rest is empty. `codecs.utf_8_decode` waits for the end of a
-    surrogate, which is never a character. Raises UnicodeDecodeError.
+    With `final`, the rest is empty. Not `codecs.utf_8_decode`, which waits for the end of an
+    encoded surrogate, although that is never valid. Raises UnicodeDecodeError.
     """
     end = len(data) - (0 if final else unfinished_size(data))
     try:
         return data[:end].decode("utf-8", errors), data[end:]
     except UnicodeDecodeError:
-        data.decode("utf-8", errors)  # the whole text's reason: it may need the bytes cut off
+        data.decode("utf-8", errors)  # for its reason, which may need the bytes cut off
         raise
 
 
 def _note_pairs(text: str, at: int, errors: str, odd: list[Odd]) -> None:
-    """Add the pairs of surrogates that are one character. at: where the text begins."""
+    """Add each pair of surrogates, which is one character. at: the offset of the text."""
     last = 0
     for match in _PAIR.finditer(text):
         at += utf8_size(repaired(text[last : match.start()], errors))
@@ -172,7 +172,7 @@ def _note_repaired(data: bytes, at: int, odd: list[Odd] | None) -> None:
 
 
 class SourceText(NamedTuple):
-    """The characters from byte `at` of the encoded text; `base`: of each unit, how many are before.
+    """The characters from byte `at` of the encoded text; `base`: `at` in each of UNITS.
 
     Under "surrogateescape", U+DC80 to U+DCFF are one byte each.
     """
@@ -185,20 +185,20 @@ class SourceText(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where the characters that are complete end."""
+        """The end of the complete characters."""
         return self.taken.reached
 
     def fed(self, chunk: Text, final: bool, errors: str) -> SourceText:
-        """With a chunk that an encoder has taken without an error."""
+        """The text after another chunk, which an encoder has accepted."""
         odd = list(self.odd)
         taken, text = characters_of(self.taken, chunk, final, errors, odd)
         return self._replace(taken=taken, text=self.text + text, odd=tuple(odd))
 
     def in_unit(self, spans: Offsets, unit: str) -> Offsets:
-        """Segments of the text for those of the encoded text, which must be here.
+        """Convert spans from bytes of the encoded text, which must be kept here, to `unit`.
 
-        A character counts from where it begins to where it ends, for everything that touches it.
-        The result may take the memory of `spans`.
+        A span that touches a character includes all of it. The result may use the memory of
+        `spans`.
         """
         number = UNITS.index(unit)
         if self.at:
@@ -212,9 +212,9 @@ class SourceText(NamedTuple):
         return spans + self.base[number] if self.base[number] else spans
 
     def _characters(self, number: int) -> tuple[Offsets, Offsets]:
-        """Where each character begins, then where the text ends: in bytes, and in a unit.
+        """The starts of the characters, then the end of the text: in bytes, and in a unit.
 
-        With bytes as units, each byte that is no part of an odd character is one.
+        If the unit is bytes, each byte outside of odd characters counts as a character.
         """
         points = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), "<u4")
         sizes = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
@@ -225,26 +225,26 @@ class SourceText(NamedTuple):
         begins = np.cumsum(sizes) - sizes
         left_out: list[int] = []
         for at, n_bytes, n_characters in self.odd:
-            place = int(np.searchsorted(begins, at - self.at))
+            index = int(np.searchsorted(begins, at - self.at))
             if UNITS[number] == "character":
-                weights[place] = n_characters
-            elif UNITS[number] == "byte" and n_characters == 1:  # the bytes of a pair are its own
-                weights[place] = n_bytes
-                left_out += place + 1, place + 2
+                weights[index] = n_characters
+            elif UNITS[number] == "byte" and n_characters == 1:  # a pair has its own four bytes
+                weights[index] = n_bytes
+                left_out += index + 1, index + 2
         units = np.cumsum(np.insert(np.delete(weights, left_out), 0, 0))
         end = [_n_bytes(self.text)]
         return np.concatenate([np.delete(begins, left_out), end]), units
 
     def forget(self, before: int) -> SourceText:
-        """Without the characters that end before byte `before` of the encoded text."""
+        """The text without the characters before byte `before` of the encoded text."""
         if before <= self.at:
             return self
         alone = SourceText(text=self.text)
         n = int(alone.in_unit(np.array([(before - self.at,) * 2]), "character")[0, 0])
         at = self.at + _n_bytes(self.text[:n])
-        place = [int(self.in_unit(np.array([(at, at)]), unit)[0, 0]) for unit in UNITS]
+        units = [int(self.in_unit(np.array([(at, at)]), unit)[0, 0]) for unit in UNITS]
         odd = tuple(one for one in self.odd if one.at >= at)
-        base = place[0], place[1], place[2]
+        base = units[0], units[1], units[2]
         return self._replace(text=self.text[n:], odd=odd, at=at, base=base)
 
 
@@ -252,7 +252,7 @@ BEGIN = SourceText()
 
 
 def fed_source(source: SourceText, chunk: Text | Prompt, final: bool, errors: str) -> SourceText:
-    """`source.fed`, of a Prompt, too: no character of it reaches over a border of control."""
+    """`source.fed`, also for a Prompt, where no character crosses a border of control."""
     if not isinstance(chunk, Prompt):
         return source.fed(chunk, final, errors)
     for text, is_control in chunk.spans:

@@ -1,8 +1,8 @@
 """The ids that a template puts around a text.
 
-A model's own tokenizer may begin each text with a token such as `<s>`, and end it with another:
-Hugging Face's post-processors do, and `add_bos_token` of a configuration. Here it is done only on
-request.
+A model's own tokenizer may begin each text with a token such as `<s>` and end it with another, by
+Hugging Face's post-processors or `add_bos_token` in a configuration. streamtok adds these ids only
+on request.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["NO_TEMPLATE", "Template"]
 
 
 class Template(NamedTuple):
-    """Ids before and after those of a text; none by default. It does not look at the text."""
+    """Ids to add before and after those of any text; none by default."""
 
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
-        """How many ids these are."""
+        """The number of ids in the template."""
         return len(self.before) + len(self.after)
 
     def around(self, ids: Any) -> Any:
@@ -42,7 +42,7 @@ class Template(NamedTuple):
         return np.concatenate([before, ids, after])
 
     def around_spans(self, spans: Offsets, source: SourceText, unit: str) -> Offsets:
-        """The spans, with empty ones for the template: at the beginning, and at the end."""
+        """The spans, with empty spans for the template's ids at the two ends of the text."""
         after = np.empty((len(self.after), 2), np.int64)
         if self.after:
             after[:] = source.in_unit(np.array([(source.end, source.end)]), unit)

@@ -1,7 +1,7 @@
-"""Whole texts to ids: one of any kind, many at once, a large one on several threads.
+"""Encode whole texts: one of any kind, a batch, or a large one on several threads.
 
-The core encodes without the GIL; which thread takes which text, or part of one, is decided as they
-go (`_core/texts/work_list.pxi`). Here are the threads themselves.
+The core encodes without the GIL. Threads take texts, or parts of them, as they become free
+(`_core/texts/work_list.pxi`). This module starts the threads.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from ..patterns.pattern import Pattern
     from ..special_tokens import SpecialTokens
 
-LARGE = 1 << 20  # characters or bytes of a text that is shared between threads
-PART = 1 << 18  # of its parts, about: the ids of one fit into the cache of a core
-PER_THREAD = 1 << 17  # characters or bytes for which it pays to start another thread
+LARGE = 1 << 20  # characters or bytes from which a text is shared between threads
+PART = 1 << 18  # approximate size of its parts: the ids of one fit into the cache of a core
+PER_THREAD = 1 << 17  # characters or bytes that make it worth starting another thread
 
 
 class TextEncoder:
@@ -53,14 +53,14 @@ class TextEncoder:
 
     @cached_property
     def cuts(self) -> Cuts | None:
-        """Where texts may be cut; None where they must not be: the pre-tokens are not known, or the
-        text is changed before it is cut into pre-tokens.
+        """Finds where texts may be cut. None if texts must not be cut, because their pre-tokens are
+        unknown, or texts are changed first.
         """
         return self._pattern_cuts if self.is_plain else None
 
     @cached_property
     def _pattern_cuts(self) -> Cuts:
-        """Where the text that the pattern cuts may be cut."""
+        """Finds where a text may be cut before the pattern cuts it into pre-tokens."""
         assert self.pattern is not None
         assert self.encoder.scanner is not None
         return Cuts(self.encoder.scanner, self.pattern.clean_cut_pairs)
@@ -68,7 +68,7 @@ class TextEncoder:
     def rules(
         self, allowed_special: AllowedSpecial, disallowed_special: DisallowedSpecial
     ) -> ChangeRules:
-        """What the core does to a text first; only if it is direct."""
+        """How the core changes a text before encoding; only if `is_direct`."""
         return self.engine.rules(self.specials.matcher(allowed_special, disallowed_special))
 
     def encode(
@@ -82,7 +82,7 @@ class TextEncoder:
         num_threads: int = 1,
         max_tokens: int | None = None,
     ) -> Any:
-        """The ids of a text, as `output` gives them. Raises as `Encoding.encode`."""
+        """The ids of a text in the form of `output`. Raises like `Encoding.encode`."""
         matcher = self.specials.matcher(allowed_special, disallowed_special)
         if errors != "strict":
             check_policy(errors)
@@ -104,9 +104,9 @@ class TextEncoder:
         num_threads: int,
         add_special_tokens: bool = False,
     ) -> list[list[int]]:
-        """The ids of each text. More threads than cores are not started.
+        """The ids of each text. At most one thread is started for each core.
 
-        Raises what encoding them one after the other would raise first.
+        Raises the error that encoding the texts in order would raise first.
         """
         n_threads = min(check_threads(num_threads), usable_cores())
         check_policy(errors)
@@ -122,7 +122,7 @@ class TextEncoder:
     def encode_flat(
         self, texts: Sequence[Text], matcher: SpecialMatcher, errors: str, num_threads: int
     ) -> tuple[IdArray, npt.NDArray[np.int64]]:
-        """The ids of all texts in a row, and where those of each end."""
+        """The ids of all texts, concatenated, and the end of each text's ids."""
         n_threads = min(check_threads(num_threads), usable_cores())
         if self.is_direct:
             ids, ends, _ = self._work_list(texts, matcher, errors, ARRAY, n_threads).flat()
@@ -139,7 +139,7 @@ class TextEncoder:
         n_threads: int,
         cuts: Cuts | None = None,
     ) -> WorkList:
-        """One that is done."""
+        """A finished work list."""
         how = errors, output, n_threads, (PART, PER_THREAD), cuts
         work = WorkList(self.encoder, self.engine.rules(matcher), list(texts), *how)
         run_in_threads(work.work, min(work.n_threads, work.n_runs), work.stop)
@@ -148,7 +148,7 @@ class TextEncoder:
     def _encode_all(
         self, texts: list[Text], matcher: SpecialMatcher, errors: str, n_threads: int
     ) -> list[list[int]]:
-        """The ids of each text; large ones are shared between the threads, one after the other."""
+        """The ids of each text; each large text is shared between all threads."""
         large = []
         if n_threads > 1:
             large = [i for i, text in enumerate(texts) if size_of(text) >= LARGE]
@@ -171,10 +171,9 @@ class TextEncoder:
         output: Output[Any],
         num_threads: int,
     ) -> Any:
-        """The ids of a text; a large one in parts that several threads encode.
+        """The ids of a text; several threads encode the parts of a large one.
 
-        One that is only counted goes in parts in one thread, too, so that no copy of all of it is
-        needed.
+        If ids are only counted, one thread also works in parts, to avoid a copy of the whole text.
         """
         n_threads = min(check_threads(num_threads), usable_cores())
         needs_parts = n_threads > 1 or (output is COUNT and not isinstance(text, bytes))
@@ -187,7 +186,7 @@ class TextEncoder:
     def _first(
         self, text: Text, matcher: SpecialMatcher, errors: str, budget: int, template: Template
     ) -> list[int]:
-        """The first `budget` ids, or all if there are fewer. Reads no further than it must."""
+        """The first `budget` ids, or all if there are fewer. Reads little more text than needed."""
         tail = self.engine.tail(matcher, errors, template)
         return first_ids(text_view(text), tail, budget)
 
@@ -205,9 +204,9 @@ def first_ids(whole: Any, tail: Tail, budget: int) -> list[int]:
 
 
 def text_view(text: Any) -> Any:
-    """A str, bytes or a view of bytes, of which parts are taken without code of a derived class.
+    """A str, bytes or a view of bytes that can be sliced without calling code of a derived class.
 
-    Raises TypeError for everything else, and where the bytes are not contiguous.
+    Raises TypeError for other types, and for bytes that are not contiguous.
     """
     if isinstance(text, str):
         return str.__str__(text)
@@ -221,12 +220,12 @@ def text_view(text: Any) -> Any:
     if not view.contiguous:
         raise TypeError("text must be contiguous bytes")
     if view.ndim > 1 or view.format not in ("B", "b", "c"):
-        return bytes_of(text)  # raises, where that is not said in another way only
+        return bytes_of(text)  # raises for other items than bytes
     return view.cast("B")
 
 
 def check_budget(name: str, value: Any, least: int = 0) -> int:
-    """`value` as an int. Raises TypeError for no integer, ValueError below `least`."""
+    """`value` as an int. Raises TypeError if it is not an integer, ValueError below `least`."""
     try:
         if isinstance(value, bool):
             raise TypeError

@@ -1,4 +1,4 @@
-"""How many bytes of text each id of a vocabulary of merges stands for: from ids to positions."""
+"""The size in bytes of each token of a merge vocabulary, to locate ids in a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TokenSizes"]
 
 _NO_ID = 2**32 - 1
-_DENSE = 1 << 22  # ids; beyond them, they are searched
+_DENSE = 1 << 22  # ids; if there are larger ones, they are searched
 
 
 class TokenSizes:
@@ -38,9 +38,9 @@ class TokenSizes:
             self._ids, self._sizes = ids[order], sizes[order]
 
     def spans(self, ids: IdArray, id_spans: npt.NDArray[np.int64], start: int) -> npt.NDArray[Any]:
-        """int64 [n, 2]: where in the core's text the ids of a call of `Tail.encode` are, in bytes.
+        """int64 [n, 2]: byte spans, in the core's text, of the ids from a call of `Tail.encode`.
 
-        id_spans: those that it gave; start: `Tail.reached` before it.
+        id_spans: as that call returned them; start: `Tail.reached` before the call.
         """
         if self._ids is not None:
             ids = np.searchsorted(self._ids, ids).astype(np.uint32)

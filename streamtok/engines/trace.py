@@ -1,9 +1,9 @@
-"""Where in its text each id of a stream came from.
+"""Trace each id of a stream back to its span of the source text.
 
-A `Trace` is what a stream keeps for that beside its tail: the text that waits, how far that is from
-the beginning in each unit, and the last ids, as long as the next text may make their spans longer:
-by what a normalizer leaves out, or white space after a token. The tail knows the way back from a
-text that was changed (`_core/transform/rows_of_text.pxi`).
+For this, a stream keeps a `Trace` besides its tail: the pending text, its offset in each unit, and
+the last ids, as long as the next text may extend their spans (by text that a normalizer removes, or
+by white space after a token). The tail maps positions in changed text to the source
+(`_core/transform/rows_of_text.pxi`).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = ["BEGINNING", "Trace", "Tracer"]
 
 
 class Trace(NamedTuple):
-    """Where the next id comes from. Never changed."""
+    """The state of tracing between two chunks. Immutable."""
 
     source: SourceText = BEGIN
-    held: tuple[int, ...] = ()  # ids that are certain, and whose spans may become longer,
-    places: tuple[tuple[int, int], ...] = ()  # and where they are in the core's text
-    pending: int = 0  # bytes that wait, with those that are left out and in no span yet
+    held: tuple[int, ...] = ()  # ids that are certain, but whose spans may grow
+    held_spans: tuple[tuple[int, int], ...] = ()  # their spans in the core's text
+    pending: int = 0  # pending bytes, including removed ones that are in no span yet
 
 
 BEGINNING = Trace()
@@ -48,7 +48,7 @@ class Tracer:
     __slots__ = ("_errors", "_sizes", "_template")
 
     def __init__(self, sizes: TokenSizes | None, errors: str, template: Template) -> None:
-        """sizes: of the ids; None: the core says where they came from, for they do not tell."""
+        """sizes: of the tokens; None if ids do not determine them: then the core reports spans."""
         self._sizes = sizes
         self._errors = errors
         self._template = template
@@ -62,33 +62,33 @@ class Tracer:
         unit: str,
         limit: int,
     ) -> tuple[IdArray, Offsets, Trace]:
-        """(ids, spans in this unit, the trace then). Raises as `Tail.encode`.
+        """(ids, spans in `unit`, the new trace). Raises like `Tail.encode`.
 
-        tail: goes on after the chunk. trace: where it was. chunk: text, a Prompt or a t-string.
+        tail: advances past the chunk. trace: before the chunk. chunk: text, a Prompt or a t-string.
         """
         errors = self._errors
         prompt = prompt_of(chunk)
         if prompt is not None:
             chunk = prompt
-        else:  # a copy, once: others may write to bytes, and a derived class may have other methods
+        else:  # one copy: a buffer may change, and a derived class may override methods
             chunk = str.__str__(chunk) if isinstance(chunk, str) else bytes_of(chunk)
         is_begun, reached = bool(tail.tokens_out), tail.reached
-        ids, places = tail.encode(chunk, final, ID_SPANS, limit)
+        ids, core_spans = tail.encode(chunk, final, ID_SPANS, limit)
         changer = tail.changer
         source = fed_source(trace.source, chunk, final, errors)
-        places = self._spans(ids, places, reached)
+        core_spans = self._spans(ids, core_spans, reached)
         added = NO_TEMPLATE
         if self._template != NO_TEMPLATE:
             begin, end = self._template
             added = Template(() if is_begun else begin, end if final else ())
             inner = slice(len(added.before), len(ids) - len(added.after))
-            ids, places = ids[inner], places[inner]
+            ids, core_spans = ids[inner], core_spans[inner]
         if trace.held:
             ids = np.concatenate([np.array(trace.held, ids.dtype), ids])
-            places = np.concatenate([np.array(trace.places, np.int64), places])
-        given, spans = ids, places
+            core_spans = np.concatenate([np.array(trace.held_spans, np.int64), core_spans])
+        given, spans = ids, core_spans
         if changer is not None:
-            n, spans = changer.back(places, final)
+            n, spans = changer.back(core_spans, final)
             given, spans = ids[:n], spans[:n]
         spans = source.in_unit(spans, unit)
         if added != NO_TEMPLATE:
@@ -97,12 +97,12 @@ class Tracer:
         if final:
             return given, spans, BEGINNING
         held: list[int] = []
-        places_held: list[tuple[int, int]] = []
+        spans_held: list[tuple[int, int]] = []
         low, pending = tail.reached, tail.pending
         if changer is not None:
             held = ids[n:].tolist()
-            places_held = list(map(tuple, places[n:].tolist()))
-            low = changer.forget(min([low, *(start for start, _ in places_held)]))
+            spans_held = list(map(tuple, core_spans[n:].tolist()))
+            low = changer.forget(min([low, *(start for start, _ in spans_held)]))
             pending = source.taken.end - low
             if pending > limit:
                 raise PendingLimitExceeded(
@@ -110,11 +110,11 @@ class Tracer:
                     f"max_pending allows {limit}",
                     offset=low, pending=pending, limit=limit,
                 )  # fmt: skip
-        trace = Trace(source.forget(low), tuple(held), tuple(places_held), pending)
+        trace = Trace(source.forget(low), tuple(held), tuple(spans_held), pending)
         return given, spans, trace
 
-    def _spans(self, ids: IdArray, places: Offsets, reached: int) -> Offsets:
-        """The bytes of the core's text that each id stands for."""
+    def _spans(self, ids: IdArray, core_spans: Offsets, reached: int) -> Offsets:
+        """The span of each id in the core's text, in bytes."""
         if self._sizes is None:
-            return np.ascontiguousarray(places[:, 1:])
-        return self._sizes.spans(ids, places, reached)
+            return np.ascontiguousarray(core_spans[:, 1:])
+        return self._sizes.spans(ids, core_spans, reached)

@@ -1,6 +1,6 @@
-"""The engine for patterns that have no tables: the `regex` package finds the pre-tokens.
+"""The engine for patterns without tables: the `regex` package finds the pre-tokens.
 
-It encodes whole texts only. Such a pattern may look at any character, so no pre-token of an
+It encodes whole texts only. Such a pattern may depend on any character, so no pre-token of an
 unfinished text is final.
 """
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = ["WholeTextEngine"]
 
-_MOST_WRITTEN_OUT = 1_000_000  # characters of a pattern: `regex` takes a second to compile as many
+_MOST_WRITTEN_OUT = 1_000_000  # characters of a pattern: `regex` compiles these in a second
 
 
 class WholeTextEngine:
-    """Pre-tokens from `reference/`, their ids from the core."""
+    """Pre-tokens from `reference/bpe.py`, ids from the core."""
 
     def __init__(self, encoder: Encoder, pat_str: str, why: UnsupportedPatternError) -> None:
-        """encoder: one without a scanner; why: what a stream raises.
+        """encoder: one without a scanner; why: the error that streams raise.
 
-        Raises PatternError where the pattern does not compile.
+        Raises PatternError if the pattern does not compile.
         """
         _check_size(pat_str)
         try:
@@ -45,7 +45,7 @@ class WholeTextEngine:
     def encode(
         self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Result]
     ) -> Result:
-        """See `Engine`. Raises PatternError where matching takes too long."""
+        """See `Engine`. Raises PatternError if matching takes too long."""
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
         data = text_bytes(text, errors)
         parts = [np.empty(0, np.uint32)]
@@ -59,7 +59,7 @@ class WholeTextEngine:
         return output.of(np.concatenate(parts))
 
     def tail(self, *settings: object) -> NoReturn:
-        """Raise UnsupportedPatternError, as `rules`."""
+        """Raise UnsupportedPatternError; so does `rules`."""
         raise self.why
 
     rules = tail
@@ -69,7 +69,7 @@ class WholeTextEngine:
         ends = []
         characters = segment.decode("utf-8", policy)
         for start, end in match_spans(self.pattern, characters):
-            if start > position:  # no pre-token: its end is negative
+            if start > position:  # not a pre-token: its end is negative
                 done += len(characters[position:start].encode("utf-8", policy))
                 ends.append(-done)
             done += len(characters[start:end].encode("utf-8", policy))
@@ -79,11 +79,11 @@ class WholeTextEngine:
 
 
 def _check_size(source: str) -> None:
-    """Raise PatternError where `regex` might take gigabytes, because it writes repeats out.
+    """Raise PatternError if `regex` might take gigabytes, because it writes repeats out.
 
-    All counts multiplied are an upper bound of what nested ones amount to.
+    The product of all counts is an upper bound for nested repeats.
     """
-    if re.search(r"\(\?[\w-]*x", source):  # white space may be in counts then
+    if re.search(r"\(\?[\w-]*x", source):  # counts may then contain white space
         raise PatternError("the flag 'x' is not supported: write the pattern without white space")
     size = len(source)
     for digits in re.findall(r"\{0*(\d+)", source, re.ASCII):

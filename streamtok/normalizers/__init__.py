@@ -1,10 +1,10 @@
-"""Normalizers: what changes a text before the pattern cuts it.
+"""Normalizers: steps that change a text before the pattern cuts it.
 
-Read `step.py` first: it says what a step is. `normalizer.py` joins steps to a sequence, and
-`elements.py` is what the core learns one table of a sequence from; that changes all texts, whole
-and in streams. The rest of the files has the steps. The results are those of Hugging
-Face's `tokenizers`, those of `LongestMap`, `JoinedSpaces` and `UnknownRuns` SentencePiece's;
-`docs/normalizers.md` says which Unicode version decides.
+Read `step.py` first: it defines a step. `normalizer.py` combines steps to a sequence. From
+`elements.py`, the core learns one table for the whole sequence, which then changes all texts, whole
+and in streams. The other files have the steps. Results equal those of Hugging Face's `tokenizers`;
+for `LongestMap`, `JoinedSpaces` and `UnknownRuns`, those of SentencePiece. `docs/normalizers.md`
+has the Unicode versions.
 """
 
 from .characters import (

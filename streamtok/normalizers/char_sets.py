@@ -1,7 +1,6 @@
-"""The sets of characters that steps are made of, from `streamtok/data/normalization.txt`.
+"""The sets of characters that steps use, from `streamtok/data/normalization.txt`.
 
-They do not depend on Python's Unicode version; `tools/make_normalization.py` says where they are
-from.
+They do not depend on Python's Unicode version; `tools/make_normalization.py` lists their sources.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def ranges_of(*names: str) -> list[tuple[int, int]]:
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same code points, in order, in ranges that do not touch."""
+    """The same code points, as sorted ranges that do not touch."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if found and low <= found[-1][1] + 1:
@@ -47,16 +46,16 @@ def ranges_of_characters(characters: Iterable[str]) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def lower_case_pairs() -> dict[str, str]:
-    """Capital letters that are newer than Unicode 13.0, and their small letters."""
+    """Capital letters newer than Unicode 13.0, with their small letters."""
     pairs = (pair.split(":") for pair in _lines()["lower"].split())
     return {chr(int(upper, 16)): chr(int(lower, 16)) for upper, lower in pairs}
 
 
 def one_of(ranges: Iterable[tuple[int, int]]) -> str:
-    """A regular expression for one character of `ranges`, if there are any, which `re` finds fast.
+    """A regular expression for one character of `ranges` that `re` matches fast.
 
-    `re` keeps a bitmap for the basic plane and walks through all ranges beyond it, for each
-    character of the text: a hundred times slower. So those come in a second look.
+    `re` has a bitmap for the basic plane, but tries all ranges beyond it for each character of the
+    text: a hundred times slower. So these are in a look-behind, tried after such characters only.
     """
     ranges = list(ranges)
     low = [(first, min(last, 0xFFFF)) for first, last in ranges if first < 0x10000]

@@ -1,6 +1,6 @@
 """Steps that change each character by itself.
 
-Which characters they change is Unicode's of `tokenizers`' crates, not of the Python that runs.
+The characters depend on the Unicode versions of `tokenizers`' crates, not on that of Python.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CHINESE = [
 
 
 class CharacterStep(Step):
-    """The characters of `ranges` become what `become` says."""
+    """Each character of `ranges` is replaced by what `become` returns."""
 
     __slots__ = ("_ranges", "spec")
     growth = Growth(1.0)
@@ -47,7 +47,7 @@ class CharacterStep(Step):
         self._ranges = tuple(ranges)
 
     def become(self, char: str) -> str:
-        """What one of the characters becomes; nothing, if it is not said otherwise."""
+        """The replacement of one of the characters; by default, none."""
         return ""
 
     def interest(self) -> Interest:
@@ -58,9 +58,9 @@ class CharacterStep(Step):
 
 
 class Lowercase(CharacterStep):
-    """Each character's small letter, by Unicode 17.0 and without a look at its neighbours.
+    """Each character becomes its small letter, by Unicode 17.0, whatever its neighbours are.
 
-    So capital sigma always becomes sigma, which `str.lower` makes another one at the end of a word.
+    So a capital sigma never becomes a final sigma, as with `str.lower` at the end of a word.
     """
 
     __slots__ = ()
@@ -74,7 +74,7 @@ class Lowercase(CharacterStep):
 
 
 class StripAccents(CharacterStep):
-    """What Unicode 9.0 calls a mark (Mn, Mc, Me) is left out."""
+    """Removes the marks (Mn, Mc, Me) of Unicode 9.0."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ class StripAccents(CharacterStep):
 
 
 class BertAccents(CharacterStep):
-    """What Unicode 8.0 calls a nonspacing mark (Mn) is left out. BertNormalizer does NFD before."""
+    """Removes the nonspacing marks (Mn) of Unicode 8.0. BertNormalizer applies NFD before."""
 
     __slots__ = ()
 
@@ -92,7 +92,7 @@ class BertAccents(CharacterStep):
 
 
 class BertChinese(CharacterStep):
-    """A space on both sides of each Chinese character, as in BertNormalizer."""
+    """Adds a space on both sides of each Chinese character, as in BertNormalizer."""
 
     __slots__ = ()
     growth = Growth(5 / 3)
@@ -105,7 +105,7 @@ class BertChinese(CharacterStep):
 
 
 class _Blanking(CharacterStep):
-    """Some characters are left out, and some become a space."""
+    """Removes some characters and replaces others by a space."""
 
     __slots__ = ("_blanks",)
 
@@ -118,7 +118,7 @@ class _Blanking(CharacterStep):
 
 
 class Nmt(_Blanking):
-    """Some control characters are left out, and white space becomes one space."""
+    """Removes some control characters; each character of NMT_BLANKS becomes a space."""
 
     __slots__ = ()
 
@@ -127,8 +127,9 @@ class Nmt(_Blanking):
 
 
 class BertClean(_Blanking):
-    """What Unicode 8.0 calls a control, format or private character (Cc, Cf, Co) is left out, and
-    so is U+FFFD. All white space becomes a space.
+    """Removes U+FFFD and the control, format and private characters (Cc, Cf, Co) of Unicode 8.0.
+
+    Tab, newline, carriage return and all white space that is not a control become spaces.
     """
 
     __slots__ = ()
@@ -138,9 +139,9 @@ class BertClean(_Blanking):
 
 
 class ByteLetters(CharacterStep):
-    """Each byte of the text becomes its letter in GPT-2's byte alphabet, as ByteLevel does it.
+    """Each byte of the text becomes its letter in GPT-2's byte alphabet, as with ByteLevel.
 
-    Bytes that are not UTF-8 stay.
+    Bytes that are not UTF-8 are kept.
     """
 
     __slots__ = ()
@@ -160,7 +161,7 @@ def _pattern(ranges: tuple[tuple[int, int], ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _capitals() -> Ranges:
-    """The characters that have a small letter; all of them are in the first two planes."""
+    """The characters with a small letter; all are in the first two planes."""
     points = np.delete(np.arange(0x20000, dtype="<u4"), 0x130)  # which becomes two characters
     text = points.tobytes().decode("utf-32-le", "surrogatepass").lower()
     small = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")

@@ -1,13 +1,13 @@
-"""SentencePiece's `precompiled_charsmap`: which texts are replaced, and how.
+"""SentencePiece's `precompiled_charsmap`: keys and their replacements.
 
-A map is the size of a trie in bytes, the trie, and the replacements, each with a zero byte
-after it. The trie is the double array of the library Darts: little-endian numbers of 32
-bits, the first one that of the root. A number says where the children of its node are, its lowest
-byte is the byte that leads to it, and bit 8 tells that a key ends here: the number of its
-children is, without the highest bit, where the replacement begins.
+A map has the size of a trie in bytes, the trie, and the replacements, each followed by a zero byte.
+The trie is a double array of the library Darts: little-endian 32-bit units, first that of the root.
+A unit says where the children of its node are. Its lowest byte is the byte that leads to the node.
+If bit 8 is set, a key ends here; then the unit at the base of the children, without its highest
+bit, is the offset of the replacement.
 
-A map may come from anywhere, so nothing in it is believed: whatever leads out of the array or the
-replacements is an error, and so are more keys than any real map has, which a cycle of nodes makes.
+Maps are not trusted: references outside the array or the replacements raise an error, as do more
+keys than any real map has, which indicate a cycle of nodes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 __all__ = ["read_charsmap"]
 
-MOST_NODES = 1 << 20  # of the trie, written out, of keys of one length; real maps have 100 000
+MOST_NODES = 1 << 20  # at one depth of the trie; also the most keys. Real maps have 100 000
 MOST_TEXT = 1 << 24  # characters of all replacements, each counted once
 _LABEL = 0x800000FF
 _LEAF = 1 << 8
@@ -29,10 +29,10 @@ Numbers = npt.NDArray[np.int64]
 
 @lru_cache(maxsize=4)
 def read_charsmap(data: bytes, longest: int, is_whole: bool = False) -> dict[str, str]:
-    """The keys of up to `longest` bytes with their replacements, in order of the keys' lengths.
+    """The keys of up to `longest` bytes with their replacements, in order of length in bytes.
 
-    is_whole: there must be no longer ones. Raises ValueError for a map that is damaged. Costs about
-    50 ms for one of SentencePiece's maps and 5 bytes, 0.5 s for all of its keys.
+    is_whole: also refuse longer keys. Raises ValueError for a damaged map. Takes about 50 ms for
+    keys of up to 5 bytes of one of SentencePiece's maps, 0.5 s for all its keys.
     """
     units, texts = _parts(data)
     found: dict[str, str] = {}
@@ -76,7 +76,7 @@ def read_charsmap(data: bytes, longest: int, is_whole: bool = False) -> dict[str
 
 
 def _parts(data: bytes) -> tuple[Numbers, bytes]:
-    """The numbers of the trie, and the replacements."""
+    """The units of the trie, and the replacements."""
     if len(data) < 4:
         raise ValueError(f"expected the size of the trie, found {len(data)} bytes")
     size = int.from_bytes(data[:4], "little") // 4 * 4
@@ -90,13 +90,13 @@ def _parts(data: bytes) -> tuple[Numbers, bytes]:
     return np.frombuffer(data, "<u4", size // 4, 4).astype(np.int64), texts
 
 
-def _children_at(units: Numbers, places: Numbers) -> Numbers:
-    """Where the children of the nodes at `places` are, except for their labels."""
-    return places ^ ((units >> 10) << ((units & 0x200) >> 6))
+def _children_at(units: Numbers, nodes: Numbers) -> Numbers:
+    """The bases of the children of `nodes`: a child is at its base XOR its label."""
+    return nodes ^ ((units >> 10) << ((units & 0x200) >> 6))
 
 
 def _edges(units: Numbers) -> tuple[Numbers, Numbers]:
-    """(where the children of its parent are, the node) of each node that has a label, in order."""
+    """(base of its parent's children, node) of each node with a label, sorted by base."""
     labels = units & _LABEL
     nodes = np.flatnonzero((labels > 0) & (labels < 0x100))
     parents = nodes ^ labels[nodes]

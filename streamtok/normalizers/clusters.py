@@ -1,8 +1,8 @@
-"""Where extended grapheme clusters begin (UAX #29, Unicode 17.0), one character after the other.
+"""Find where extended grapheme clusters begin (UAX #29, Unicode 17.0), character by character.
 
-A *state* is a number: all that the rules need of the text before a character. It says of which
-kind the last character was; and, where that matters, whether the characters before it are a picture
-that a joiner may join to another, a consonant that is linked to the next one, or half a flag.
+A *state* is a number with all that the rules need to know of the text so far: the kind of the last
+character and, where it matters, whether the text ends with a pictograph that a joiner may join to
+another, a consonant that is linked to the next one, or half a flag.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _KINDS = {
 }  # fmt: skip
 _SYLLABLES = {L: (L, V, LV, LVT), LV: (V, T), V: (V, T), LVT: (T,), T: (T,)}
 
-# Of a character's number: its kind in the lowest bits, and how it links consonants (GB9c).
+# Bits of a character's number: its kind in the lowest bits, and how it links consonants (GB9c).
 _KIND = 0xF
 _CONSONANT, _LINKER, _BETWEEN = 0x10, 0x20, 0x30
 _LINKS = 0x30
-# Of a state: the last character's kind in the lowest bits, and what is before what follows.
+# Bits of a state: the last character's kind in the lowest bits, and flags of the text so far.
 _PICTURED, _HALF_FLAG, _BEGUN, _LINKED = 0x10, 0x20, 0x40, 0x80
 
-ON_BORDER = CONTROL  # at the beginning of a text, too
+ON_BORDER = CONTROL  # also the state at the start of a text
 
 
 def advance(state: int, char: str) -> tuple[int, bool]:
@@ -63,7 +63,7 @@ def advance(state: int, char: str) -> tuple[int, bool]:
 
 
 def openers() -> list[tuple[int, int]]:
-    """Characters that may be joined to what follows them, even if that is none of `joiners`."""
+    """Characters that may be joined to the next one, even if that is not one of `joiners`."""
     names = ("prepend", "l", "flag", "linker", "conjunct")
     return sorted([(0x0D, 0x0D), (0x200D, 0x200D), *ranges_of(*(f"cluster_{n}" for n in names))])
 
@@ -76,7 +76,7 @@ def joiners() -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def _numbers() -> dict[str, int]:
-    """The number of each character that is not like most, except for Hangul syllables."""
+    """The number of each character that is not just OTHER, except for Hangul syllables."""
     found = {"\r": CR, "\n": LF, "\u200d": ZWJ}
     for name, kind in _KINDS.items():
         for low, high in ranges_of(f"cluster_{name}"):
@@ -92,5 +92,5 @@ def _numbers() -> dict[str, int]:
 def _number_of_others(char: str) -> int:
     if "\uac00" <= char <= "\ud7a3":
         return LVT if (ord(char) - 0xAC00) % 28 else LV
-    # What stands for a byte that is not UTF-8 is joined to nothing.
+    # A surrogate for a byte that is not UTF-8 is joined to nothing.
     return CONTROL if "\udc80" <= char <= "\udcff" else OTHER

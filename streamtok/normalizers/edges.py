@@ -1,7 +1,7 @@
-"""Steps that look at the ends of a segment: text is put before it, or white space removed.
+"""Steps at the ends of a segment, which prepend text or remove white space.
 
-`Prepend` and `Strip` are normalizers of `tokenizers`. `MetaspaceText` is what its pre-tokenizer
-Metaspace does to a text before it splits it, and, with a space for the mark, what ByteLevel with
+`Prepend` and `Strip` are normalizers of `tokenizers`. `MetaspaceText` does what the pre-tokenizer
+Metaspace does to a text before splitting it or, if the replacement is a space, what ByteLevel with
 add_prefix_space does. `JoinedSpaces` is SentencePiece's.
 """
 
@@ -14,7 +14,7 @@ from .step import BEGIN, END, FIRST, Interest, Step
 
 __all__ = ["BLANKS", "PREFIX_SPACE", "JoinedSpaces", "MetaspaceText", "Prepend", "Strip"]
 
-# Unicode's White_Space. `str.strip()` would take U+001C to U+001F, too.
+# Unicode's White_Space. `str.strip()` would also remove U+001C to U+001F.
 BLANKS = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
@@ -25,8 +25,8 @@ _RUN = re.compile("  +")
 
 
 class MetaspaceText(Step):
-    """Each space becomes `replacement`, which is also put before a text that does not begin with
-    it: always, never, or only before the stream's first segment.
+    """Each space becomes `replacement`, which is also prepended to a text that does not begin with
+    it. prepend_scheme: "always", "never", or "first", for the first segment of a stream only.
     """
 
     __slots__ = ("growth", "replacement", "scheme", "spec")
@@ -38,7 +38,7 @@ class MetaspaceText(Step):
             raise ValueError(f"prepend_scheme must be one of {SCHEMES}, not {prepend_scheme!r}")
         self.replacement, self.scheme = replacement, prepend_scheme
         self.spec = ("MetaspaceText", replacement, prepend_scheme)
-        # A space grows, or else what is put before a first byte that is none.
+        # At most, `replacement` is prepended to a first byte that is not a space.
         self.growth = Growth(1.0 + n_bytes(replacement))
 
     def interest(self) -> Interest:
@@ -55,11 +55,11 @@ class MetaspaceText(Step):
 
 
 PREFIX_SPACE = MetaspaceText(" ", "always")
-"""Puts a space before a text that does not begin with one."""
+"""Prepends a space to a text that does not begin with one."""
 
 
 class Prepend(Step):
-    """`prefix` before a text that is not empty; only_first: if nothing of a stream is before it."""
+    """Prepends `prefix` to a non-empty text; only_first: only at the start of a stream."""
 
     __slots__ = ("growth", "only_first", "prefix", "spec")
 
@@ -77,7 +77,7 @@ class Prepend(Step):
 
 
 class Strip(Step):
-    """Blanks (Unicode's White_Space) at the two ends are taken off."""
+    """Removes white space (Unicode's White_Space) at the start, the end or both."""
 
     __slots__ = ("left", "right", "spec")
     growth = Growth()
@@ -99,10 +99,10 @@ class Strip(Step):
 
 
 class JoinedSpaces(Step):
-    """Extra spaces go, as in SentencePiece with `remove_extra_whitespaces`.
+    """Removes extra spaces, like SentencePiece with `remove_extra_whitespaces`.
 
-    Spaces at the beginning go, and each run of spaces becomes one. At the end, spaces and
-    U+2581 go. Then each U+2581 becomes a space, which is not part of a run.
+    Spaces at the start are removed, and spaces and U+2581 at the end. Each run of spaces becomes
+    one space. After that, each U+2581 becomes a space.
     """
 
     __slots__ = ()

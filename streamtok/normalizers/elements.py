@@ -1,15 +1,15 @@
 """Elements: the pieces of text from which the core learns its table of a sequence of steps.
 
-Between two characters is a *border* at a step if neither side matters there to what becomes of the
-other (`Step.apply`). A *caring* step is one that has not a border everywhere. An *element* is a run
-of characters without a border at any step; each step sees what the steps before it have made of the
-text. All steps in a row are asked for an element once, and the core keeps the answer with the
-*bits* of the element: bit i says whether what it is by then begins with a character that joins, or
-ends with one that holds, at caring step i. The core merges neighbours that these join, and asks for
-both together. So one table does any sequence of steps.
+At a step, there is a *border* between two characters if neither side affects the result of the
+other (`Step.apply`). A *caring* step is one that does not have borders everywhere. An *element* is
+a smallest piece of text whose ends are borders at all steps; each step sees the result of the steps
+before it. The steps process an element once, and the core stores the result with the *bits* of the
+element. At caring step i, bit i of `joins` says whether the text then begins with a character that
+joins, and bit i of `holds` whether it ends with one that holds. The core merges neighbours that
+such bits connect, and asks for both together. So one table serves any sequence of steps.
 
-What became nothing before a caring step has no border to what is before it; at the beginning of a
-segment, none to what is after it.
+An element that is empty before a caring step has no border before it; at the start of a segment, it
+has none after it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 __all__ = ["MOST_CARING", "CodePoints", "Element", "Elements", "Row"]
 
 Row = tuple[int, int]
-"""Bytes of a piece now, and before; `SAME` before: each byte stands for itself."""
+"""(size of a piece's result in bytes, size of its source); `SAME` as source: unchanged bytes."""
 
 MOST_CARING = 8
 SAME = -1
-# As in the core. GONE: it is nothing at some step; EMPTY: and begins a segment; LATER: something
-# was left out before its text, so that this is not the first of the stream.
+# As in the core. GONE: the element is empty at some step; EMPTY: and begins a segment; LATER: text
+# was removed before its result, which therefore is not the first of the stream.
 JOINS_ANY, HOLDS_ANY, EMPTY, LATER, GONE = 4, 8, 16, 32, 64
 _MOST_PEELED = 16  # characters of a piece
 _LONGEST_PEELED = 512  # characters of an element
@@ -44,7 +44,7 @@ _MOST_LEFT_OUT = 64
 class Element(NamedTuple):
     """The properties of an element in its context."""
 
-    text: str  # what it becomes
+    text: str  # the result
     joins: int
     holds: int
     flags: int
@@ -52,7 +52,7 @@ class Element(NamedTuple):
 
 
 class CodePoints:
-    """Code points in ranges, which may overlap."""
+    """A set of code points, from ranges that may overlap."""
 
     def __init__(self, *parts: Ranges) -> None:
         self.ranges = joined(one for ranges in parts for one in ranges)
@@ -64,10 +64,10 @@ class CodePoints:
 
 
 class _Asked:
-    """A step, and of which characters it cares what is beside them."""
+    """A step, and the characters whose neighbours matter to it."""
 
     def __init__(self, step: Step, bit: int) -> None:
-        """bit: 0 if it does not care."""
+        """bit: 0 if the step is not a caring one."""
         interest = step.interest()
         self.apply = step.apply
         self.bit = bit
@@ -77,9 +77,9 @@ class _Asked:
 
 
 class Elements:
-    """Asks the steps of one normalizer, or of two, one after the other.
+    """Asks the steps of one normalizer, or of two in turn.
 
-    Raises ValueError where more than MOST_CARING steps look at neighbours.
+    Raises ValueError if more than MOST_CARING steps look at neighbours.
     """
 
     def __init__(self, first: Normalizer, second: Normalizer | None = None) -> None:
@@ -100,18 +100,18 @@ class Elements:
         self.asks_for_begin = any(one.at_begin for one in interests)
         self.asks_for_end = any(one.at_end for one in interests)
         self.joins_any = any(one.joins_any for one in interests)
-        # What may be anything but itself, or joined to what is before it,
+        # Characters that may change, or be joined to a neighbour whatever that is,
         self.learned = CodePoints(
             *(one.changes for one in interests),
             *(one.joins for one in interests),
             *(one.joins_any for one in interests),
             *(one.holds_any for one in interests),
         ).ranges
-        # and of each caring step, what holds, and stays itself.
+        # and for each caring step, the characters that hold.
         self.holds = [one.holds for one in interests if one.has_neighbours]
 
     def ask(self, source: str, where: int) -> Element:
-        """What an element becomes where it stands, with its bits."""
+        """The result for an element at this position, with its bits."""
         text = source
         joins = holds = flags = 0
         for number, step in enumerate(self._asked):
@@ -141,7 +141,7 @@ class Elements:
         return Element(text, joins, holds, flags, tuple(_rows(pieces)))
 
     def apply(self, text: str, where: int) -> str:
-        """What all steps make of a text: the whole of `ask`, which it must agree with."""
+        """The result of all steps for a text; `ask` must agree with it."""
         is_later = where & FIRST and self._begins_left_out(text, where)
         return self._made_of(text, where, bool(is_later))
 
@@ -153,7 +153,7 @@ class Elements:
         return text
 
     def _begins_left_out(self, source: str, where: int) -> bool:
-        """Whether the first normalizer leaves something out before the first text of its result."""
+        """Whether the first normalizer removes text before the first text of its result."""
         steps = self._asked[: self._n_first]
         whole = _through(steps, source, where)
         if not whole:
@@ -167,9 +167,9 @@ class Elements:
         return False
 
     def _pieces(self, source: str, where: int, text: str) -> Iterator[tuple[str, str]]:
-        """(text, source) of the smallest pieces that come to `text`, the last one first.
+        """(text, source) of the smallest pieces that make up `text`, the last one first.
 
-        Each piece by itself gives its own text.
+        Each piece, processed by itself, becomes its text.
         """
         is_later = bool(where & FIRST and self._begins_left_out(source, where))
         while 1 < len(source) <= _LONGEST_PEELED and text and text != source:
@@ -197,7 +197,7 @@ def _through(steps: list[_Asked], text: str, where: int) -> str:
 
 
 def _rows(pieces: Iterator[tuple[str, str]]) -> Iterator[Row]:
-    """The rows of pieces, which come in reverse order, with neighbours that stay as one."""
+    """The rows of pieces, given in reverse order; unchanged neighbours share a row."""
     same = 0
     for text, source in reversed(list(pieces)):
         if text == source:
@@ -212,5 +212,5 @@ def _rows(pieces: Iterator[tuple[str, str]]) -> Iterator[Row]:
 
 
 def n_bytes(text: str) -> int:
-    """The bytes of a text, of which U+DC80 to U+DCFF are one each."""
+    """The size of a text in bytes, where U+DC80 to U+DCFF are one byte each."""
     return len(text.encode("utf-8", "surrogateescape"))

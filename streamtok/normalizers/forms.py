@@ -1,13 +1,14 @@
 """Unicode's normalization forms (UAX #15), by Unicode 9.0 as in `tokenizers`.
 
-Characters are of four kinds. One that *joins* may change with, or move before, what is before
-it: marks, and what composes with a letter before it. All others have a border before them: nothing
-crosses it. One that *changes* does so by itself; one that *opens* may change with a character
-after it that joins. All others are inert. So a text is normalized run by run, each a character and
-those after it that join.
+There are four kinds of characters. A character that *joins* may combine with the text before it, or
+move before it: combining marks, and letters that compose with the letter before them. All others
+have a border before them that nothing crosses. A character that *changes* does so by itself. A
+character that *opens* may combine with a joining character after it. All others are inert. So a
+text is normalized run by run, where a run is a character and the joining characters after it.
 
-Python's `unicodedata` normalizes the runs. It knows newer characters than Unicode 9.0, but no run
-has any, because to the tables they are inert; and what it calls normalized is so by Unicode 9.0.
+Python's `unicodedata` normalizes the runs. It has characters newer than Unicode 9.0, but these are
+inert in the tables, so no run contains them; and a text that it calls normalized is also normalized
+by Unicode 9.0.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from .step import Interest, Step
 __all__ = ["Form"]
 
 FormName = Literal["NFC", "NFD", "NFKC", "NFKD"]
-LONG = 32  # characters; Python sorts the marks of longer runs in quadratic time
+LONG = 32  # characters; in longer runs, marks are sorted here: Python takes quadratic time
 
 
 @lru_cache(maxsize=4)
 def _run(form: FormName) -> re.Pattern[str]:
-    """All that a character and those after it that join may be changed with."""
+    """A regular expression for the runs that the form may change."""
     changes, joins, opens = (
         one_of(ranges_of(f"{form}_{name}")) for name in ("changes", "joins", "opens")
     )
@@ -38,7 +39,7 @@ def _run(form: FormName) -> re.Pattern[str]:
 
 
 class Form(Step):
-    """One of the four forms, by its name."""
+    """One of the four forms, by name."""
 
     __slots__ = ("form", "growth", "spec")
 
@@ -62,7 +63,7 @@ class Form(Step):
 
 
 def _normalized(form: FormName, run: str) -> str:
-    """`run`, normalized; in time that is little more than linear."""
+    """`run`, normalized in nearly linear time."""
     if len(run) > LONG:
         decomposed: FormName = "NFKD" if "K" in form else "NFD"
         parts = "".join([unicodedata.normalize(decomposed, char) for char in run])

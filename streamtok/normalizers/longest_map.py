@@ -1,8 +1,8 @@
-"""The step that replaces by a map of SentencePiece as SentencePiece itself does.
+"""The step that applies a map of SentencePiece as SentencePiece itself does.
 
-At each offset, it takes the longest key that begins there, or else one character.
-`precompiled.py` reads the same maps as `tokenizers` does, by grapheme clusters. User-defined
-symbols come before all keys: the longest one stays as it is.
+At each offset, it replaces the longest key that begins there, or else keeps one character.
+`precompiled.py` applies the same maps as `tokenizers` does, by grapheme clusters. User-defined
+symbols take precedence over keys: the longest symbol is kept unchanged.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .step import FIRST, Interest, Step
 __all__ = ["LongestMap"]
 
 LONGEST = 64  # bytes of a key; those of SentencePiece's maps have up to 12
-DEEPEST = 32  # keys that begin at one place; SentencePiece looks at no more
+DEEPEST = 32  # keys that begin at one offset; SentencePiece looks at no more
 MOST_SYMBOLS = 1 << 24  # the sum of the squares of their lengths
 
 
 class _Map:
-    """Keys and symbols, and where to look for them. Immutable; shared by equal steps."""
+    """Keys and symbols, and how to find them. Immutable; shared by equal steps."""
 
     def __init__(self, charsmap: bytes, symbols: tuple[str, ...]) -> None:
         self.keys = read_charsmap(charsmap, LONGEST, True) if charsmap else {}
@@ -36,8 +36,8 @@ class _Map:
         self.symbols = frozenset(symbols)
         self.key_beginnings = {key[:n] for key in self.keys for n in range(1, len(key))}
         self.symbol_beginnings = {key[:n] for key in symbols for n in range(1, len(key))}
-        # The next place where something may begin: a key or symbol of one character, or the first
-        # character of a longer one, before one that is its second.
+        # The next offset where a key or symbol may begin: a whole one of one character, or a first
+        # character before a second one.
         names = [*self.keys, *symbols]
         single = one_of(ranges_of_characters({name for name in names if len(name) == 1}))
         first = one_of(ranges_of_characters({name[0] for name in names if len(name) > 1}))
@@ -45,7 +45,7 @@ class _Map:
         self.changing = re.compile(f"{single}|{first}(?={second})")
 
     def found(self, text: str, at: int) -> tuple[str, int]:
-        """What the text at an offset becomes, and where it ends."""
+        """The replacement of the text at an offset, and the end of that text."""
         for known, beginnings in (
             (self.symbols, self.symbol_beginnings),
             (self.keys, self.key_beginnings),
@@ -69,8 +69,8 @@ _map = lru_cache(maxsize=4)(_Map)
 class LongestMap(Step):
     """The replacements of `charsmap`, a `precompiled_charsmap` of SentencePiece.
 
-    b"" is none. symbols: what stays as it is. puts_space: a space goes before the first segment
-    of a stream unless it is empty, even if nothing is left of it.
+    charsmap: b"" for none. symbols: strings to keep unchanged. puts_space: prepend a space to the
+    first segment of a stream if it is not empty, even if the map removes all of it.
     """
 
     __slots__ = ("_map", "growth", "puts_space", "spec")
@@ -84,7 +84,7 @@ class LongestMap(Step):
         self.growth = Growth(factor, put=" " if puts_space else "")
 
     def replacements(self) -> frozenset[str]:
-        """What the keys become."""
+        """All replacements of keys."""
         return frozenset(self._map.keys.values())
 
     def interest(self) -> Interest:

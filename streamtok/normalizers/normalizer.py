@@ -1,4 +1,4 @@
-"""A sequence of steps, as one."""
+"""A sequence of normalization steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .step import BEGIN, END, FIRST, WHOLE, Step
 __all__ = ["Normalizer"]
 
 _KINDS: dict[str, Callable[..., Step]] = {
-    kind.__name__: kind  # what a step's `spec` begins with
+    kind.__name__: kind  # the first item of a step's `spec`
     for kind in (
         *(characters.BertAccents, characters.BertChinese, characters.BertClean),
         *(characters.ByteLetters, characters.Lowercase, characters.Nmt, characters.StripAccents),
@@ -35,9 +35,9 @@ MOST_TOKENS = 1 << 24  # bytes of a vocabulary's added tokens, normalized
 
 
 class Normalizer:
-    """Steps, one after the other. Immutable; equal and hashed by its `spec`; can be pickled.
+    """Steps, applied in order. Immutable; compared and hashed by its `spec`; can be pickled.
 
-    It is true if it has steps, and so may change a text.
+    True if it has steps, which may change a text.
 
     >>> from streamtok.normalizers import Normalizer, Replace
     >>> normalizer = Normalizer([Replace("--", "—")])
@@ -50,23 +50,23 @@ class Normalizer:
     def __init__(self, steps: Iterable[Step] = ()) -> None:
         """Raises ValueError for steps that could make a text more than MOST_GROWTH times as long.
 
-        `growth` is the number of bytes, at most, that a byte of a segment becomes.
+        `growth` is the maximum number of bytes that one byte of a segment becomes.
         """
         self._steps: Sequence[Step] = tuple(steps)
         self.spec: tuple[Any, ...] = tuple(step.spec for step in self._steps)
         self.growth = growth_of([step.growth for step in self._steps])
         if self.growth > MOST_GROWTH:
-            place, worst = max(enumerate(self._steps), key=lambda item: growth_of([item[1].growth]))
+            index, worst = max(enumerate(self._steps), key=lambda item: growth_of([item[1].growth]))
             raise ValueError(
                 f"a text could grow by a factor of {self.growth:.4g}, and at most {MOST_GROWTH} is "
-                f"allowed: of the {len(self._steps)} steps, number {place + 1}, "
+                f"allowed: of the {len(self._steps)} steps, number {index + 1}, "
                 f"{shortened(reprlib.repr(worst.spec))}, adds the most, "
                 f"a factor of {growth_of([worst.growth]):.4g}"
             )
 
     @classmethod
     def from_spec(cls, spec: tuple[Any, ...]) -> Normalizer:
-        """The normalizer that has this `spec`. Raises VocabularyError for an unknown step."""
+        """The normalizer with this `spec`. Raises VocabularyError for an unknown step."""
         for name, *_ in spec:
             if name not in _KINDS:
                 raise VocabularyError(f"unknown step {name!r} of a normalizer")
@@ -88,7 +88,7 @@ class Normalizer:
         return f"Normalizer{self.spec!r}"
 
     def normalize_tokens(self, texts: Iterable[str], is_first: bool) -> list[str]:
-        """What tokens of a vocabulary become. Raises ValueError if that is too long."""
+        """Normalize tokens of a vocabulary. Raises ValueError if the results are too long."""
         found: list[str] = []
         total = 0
         for text in texts:
@@ -104,17 +104,17 @@ class Normalizer:
 
     @property
     def steps(self) -> Sequence[Step]:
-        """Its steps, in order."""
+        """The steps, in order."""
         return self._steps
 
     def normalize(self, text: str, is_first: bool = True) -> str:
-        """The result for a whole segment. is_first: nothing of the stream is before it."""
+        """The result for a whole segment. is_first: it is the first of its stream."""
         return self.apply(text, BEGIN | FIRST * is_first | END)
 
     def apply(self, text: str, where: int = WHOLE) -> str:
-        """What a text becomes that is a segment, or as much of one as `where` says: see `Step`.
+        """The result for a segment, or for the part of one that `where` says: see `Step`.
 
-        It has no memory of what is before, so a text must begin and end at borders of all steps.
+        Nothing is remembered between calls, so a text must begin and end at borders of all steps.
         """
         for step in self._steps:
             text = step.apply(text, where)

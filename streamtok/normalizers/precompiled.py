@@ -1,8 +1,8 @@
-"""The step that replaces by a map of SentencePiece, as `tokenizers.normalizers.Precompiled` does.
+"""The step that applies a map of SentencePiece as `tokenizers.normalizers.Precompiled` does.
 
-That goes by grapheme clusters. One of less than 6 bytes becomes, as a whole, the replacement of the
-shortest key that it begins with: so what follows this key in the cluster is lost. In all other
-clusters, each character becomes its replacement, if it has one.
+It works by grapheme clusters. If a cluster of less than 6 bytes begins with a key, the whole
+cluster becomes the replacement of the shortest such key; the rest of the cluster is lost. In other
+clusters, each character is replaced by itself, if it is a key.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST = 5  # bytes of a cluster that is replaced as a whole
 
 
 class _Map:
-    """What a map does to clusters. Immutable; shared by all steps of the same map."""
+    """A map, applied to clusters. Immutable; shared by all steps with the same map."""
 
     def __init__(self, data: bytes) -> None:
         self.keys = read_charsmap(data, LONGEST)
@@ -30,16 +30,16 @@ class _Map:
         single = {key for key in self.keys if len(key) == 1}
         later = {char for key in self.keys for char in key[1:]}
         self.changing = sorted((ord(char), ord(char)) for char in single | later)
-        # Characters that make a cluster, or its replacement, of more than an ordinary character.
+        # Characters that may be replaced, or joined to others in a cluster.
         either = one_of(sorted([*self.changing, *joiners()]))
         self.island = re.compile(rf"(?:{one_of(openers())}+[\s\S]?|{either})+")
 
     def change(self, text: str) -> str:
-        """What becomes of a text that begins with a cluster."""
+        """The result for a text that begins at the border of a cluster."""
         parts: list[str] = []
-        start, place = 0, ON_BORDER
+        start, state = 0, ON_BORDER
         for at, char in enumerate(text):
-            place, is_border = advance(place, char)
+            state, is_border = advance(state, char)
             if is_border and at:
                 parts.append(self._of_cluster(text[start:at]))
                 start = at
@@ -65,7 +65,7 @@ class Precompiled(Step):
     __slots__ = ("_map", "charsmap", "growth", "spec")
 
     def __init__(self, charsmap: bytes) -> None:
-        """Raises ValueError for a map that is damaged."""
+        """Raises ValueError for a damaged map."""
         self.charsmap = charsmap
         self.spec = ("Precompiled", charsmap)
         self._map = _map(charsmap)
@@ -79,7 +79,7 @@ class Precompiled(Step):
         done = 0
         for island in self._map.island.finditer(text):
             start, end = island.span()
-            start -= start > done  # the character that what is in an island is joined to
+            start -= start > done  # include the character that the island may be joined to
             parts += text[done:start], self._map.change(text[start:end])
             done = end
         return "".join([*parts, text[done:]])

@@ -1,9 +1,9 @@
-"""The steps that replace a string, runs of some characters, or of those that a model does not know.
+"""Steps that replace a string, runs of some characters, or runs of unknown characters.
 
 `Replace` and `ReplaceRuns` are `tokenizers.normalizers.Replace` with a String and with a Regex.
-Occurrences are found from left to right and do not overlap. Only regular expressions of one kind
-are understood: one character or set, such as `\\s`, `[\\r\\n]` or `[^a-z]`, then nothing, `+` or
-`{2,}`. Others are refused by name.
+Occurrences are found from left to right and do not overlap. Only one kind of regular expression is
+supported: one character or set, such as `\\s`, `[\\r\\n]` or `[^a-z]`, then nothing, `+` or
+`{n,}`. Others are refused by name.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ class ReplaceRuns(Step):
 
 
 class UnknownRuns(Step):
-    """Each run of characters that are not in `known` becomes `unknown`, which is not in it.
+    """Each run of characters that are not in `known` becomes the one character `unknown`.
 
-    As SentencePiece makes one id of each run of unknown characters.
+    SentencePiece emits one id for such a run. Raises ValueError if `unknown` is in `known`.
     """
 
     __slots__ = ("_run", "_unknown", "growth", "spec", "unknown")
@@ -104,7 +104,7 @@ class UnknownRuns(Step):
 
 
 def _members(spelled: str) -> list[tuple[int, int]]:
-    """The ranges of a set, or of a character."""
+    """The ranges of a set or a character, as spelled in a regular expression."""
     ranges = []
     if spelled == "\\S":
         return _others(_members("\\s"))
@@ -130,7 +130,7 @@ def _members(spelled: str) -> list[tuple[int, int]]:
 
 
 def _others(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """All other characters. Bytes that are not UTF-8, which are surrogates here, are none."""
+    """All other characters, but no surrogates, which represent bytes that are not UTF-8."""
     found = _all_but([*ranges, (0xD800, 0xDFFF)])
     if not found:
         raise ValueError("a set without any character is not supported")

@@ -1,8 +1,8 @@
-"""What a step of a normalizer is.
+"""The interface of a normalizer's step.
 
 A step changes a *segment*: the text between two added tokens. `apply` is the step itself, a pure
-function; `interest` says where a text can be cut without changing what it becomes. Tables are
-learned from these two (`elements.py`), and do all the work.
+function; `interest` says where a text can be cut without changing the result. Tables are learned
+from these two (`elements.py`) and do all the work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
     "Step",
 ]
 
-# Where a text is: it begins a segment, which is the first of its stream; it ends one.
+# The position of a text: it begins a segment; this is the first of its stream; it ends a segment.
 BEGIN, FIRST, END = 1, 2, 4
 WHOLE = BEGIN | FIRST | END
 
@@ -30,10 +30,10 @@ Ranges: TypeAlias = "Sequence[tuple[int, int]]"  # the first and last code point
 
 
 class Interest(NamedTuple):
-    """Which characters a step does something about. All others stay as they are, wherever they are.
+    """The characters that a step may change. All others always stay as they are.
 
-    Between two characters nothing is changed that is not changed by one of them alone, unless one
-    is in `holds` and the next one in `joins`, or one of them in `holds_any` or `joins_any`.
+    Two neighbours do not affect each other, unless the first is in `holds` and the second in
+    `joins`, or the first is in `holds_any`, or the second in `joins_any`.
     """
 
     changes: Ranges = ()  # by themselves
@@ -41,17 +41,17 @@ class Interest(NamedTuple):
     joins: Ranges = ()
     holds_any: Ranges = ()
     joins_any: Ranges = ()
-    at_begin: bool = False  # something may be done at the beginning of a segment
+    at_begin: bool = False  # the step may change the start of a segment
     at_end: bool = False
 
     @property
     def has_neighbours(self) -> bool:
-        """Whether some characters matter to those beside them."""
+        """Whether some characters may affect their neighbours."""
         return bool(self.holds or self.joins or self.holds_any or self.joins_any)
 
 
 class Step:
-    """One step: what it makes of a text. Immutable."""
+    """One step of a normalizer. Immutable."""
 
     __slots__ = ()
 
@@ -59,15 +59,15 @@ class Step:
     growth: Growth  # how much longer it can make a text
 
     def interest(self) -> Interest:
-        """Which characters it does something about."""
+        """The characters that the step may change."""
         raise NotImplementedError
 
     def apply(self, text: str, where: int) -> str:
-        """What `text` becomes. where: of BEGIN, FIRST (only with BEGIN) and END.
+        """The result for `text`. where: flags BEGIN, FIRST (only with BEGIN) and END.
 
-        For texts a and b, apply(a + b) is apply(a) + apply(b), unless a ends with a character of
-        `interest().holds` and b begins with one of `joins`, or one of these with `holds_any` or
-        `joins_any`. Only a has BEGIN and FIRST, and only b has END; neither is empty. END matters
-        only to texts that end with a character of `holds`.
+        For non-empty texts a and b, apply(a + b) is apply(a) + apply(b), unless a ends with a
+        character of `interest().holds` and b begins with one of `joins`, or a ends with one of
+        `holds_any`, or b begins with one of `joins_any`. Of the flags, a gets BEGIN and FIRST, and
+        b gets END. END matters only if the text ends with a character of `holds`.
         """
         raise NotImplementedError

@@ -1,15 +1,14 @@
-"""The automaton of a pre-tokenization pattern: how it is walked, and what its tables prove.
+"""The automaton of a pre-tokenization pattern: how to walk it, and what its tables prove.
 
-To cut a text, begin at state 1 and look at one character after the other; let c be its class. If
-`accepts[state, c]`, the pre-token may end before it: remember the position. Then go to
-`transitions[state, c]`. In state 0 nothing can follow any more: the pre-token ends at the position
-last remembered, and the next one begins there, again at state 1. At the end of the text, the last
-column of `accepts` decides. `Automaton.findall` does just that. (To be in state 1 is not proof of
-being at the start of a pre-token: `a*b` returns to it.)
+To cut a text, begin at state 1 and read the characters in order; let c be the class of the next
+one. If `accepts[state, c]`, the pre-token may end before it: remember the position. Then move to
+`transitions[state, c]`. In state 0 nothing can follow: the pre-token ends at the last remembered
+position, and the next one begins there, again at state 1. At the end of the text, the last column
+of `accepts` decides. `Automaton.findall` does exactly this. (State 1 does not prove that a
+pre-token begins here: `a*b` returns to it.)
 
-A character that no pre-token can begin with is skipped, as by `find_iter` in tiktoken: it leaves no
-trace in the output. `is_total` tells that this cannot happen, as in all patterns that OpenAI has
-published.
+A character that no pre-token can begin with is skipped, as by tiktoken's `find_iter`: it produces
+no output. `is_total` rules this out, as it does for all patterns that OpenAI has published.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class Automaton:
-    """Tables that cannot be changed, and the facts about all texts that follow from them."""
+    """Immutable tables, and the facts that they prove about all texts."""
 
     transitions: Uint16  # see `Tables`
     accepts: Uint8
@@ -51,12 +50,12 @@ class Automaton:
 
     @property
     def n_states(self) -> int:
-        """How many states there are, the dead state 0 included; 1 is the start."""
+        """Number of states, including the dead state 0; state 1 is the start."""
         return int(self.transitions.shape[0])
 
     @property
     def n_classes(self) -> int:
-        """How many classes of characters the pattern tells apart."""
+        """Number of character classes that the pattern distinguishes."""
         return int(self.transitions.shape[1])
 
     def class_of(self, point: int) -> int:
@@ -66,13 +65,13 @@ class Automaton:
 
     @cached_property
     def _lists(self) -> tuple[list[list[int]], list[list[int]], list[int], dict[str, int]]:
-        """`transitions`, `accepts`, `settled`, and the classes of the characters that were met."""
+        """`transitions`, `accepts`, `settled`, and a cache of the classes of characters."""
         return self.transitions.tolist(), self.accepts.tolist(), self.settled.tolist(), {}
 
     def spans(self, text: str, until: int | None = None) -> Iterator[tuple[int, int]]:
-        """Where the pre-tokens of `text` are: the slow walk that says what the tables mean.
+        """Yield (start, end) of each pre-token of `text`: the slow walk that defines the tables.
 
-        until: the walk may leave out the pre-tokens from the first that ends there or later.
+        until: pre-tokens may be missing from the first that ends at this offset or later.
         """
         transitions, accepts, settled, classes = self._lists
         at_end = self.n_classes
@@ -123,13 +122,13 @@ class Automaton:
 
     @cached_property
     def closed(self) -> Automaton | None:
-        """One that is total: each character that is skipped here is a pre-token there.
+        """The same automaton made total: each character that is skipped here is a pre-token there.
 
-        None where it is more than its first character that decides whether text is skipped.
+        None if more than the first character decides whether text is skipped.
         """
         if self.is_total:
             return self
-        if (self.transitions == 1).any():  # it is not only at the start that it is in this state
+        if (self.transitions == 1).any():  # state 1 is reached inside a pre-token, too
             return None
         n = self.n_states
         transitions = np.concatenate([self.transitions, np.zeros_like(self.transitions[:1])])
@@ -140,22 +139,22 @@ class Automaton:
 
     @cached_property
     def settled(self) -> Uint8:
-        """(n_states,): 1 where, whatever follows, the pre-token ends here or later.
+        """(n_states,): 1 if, whatever follows, the pre-token ends here or later.
 
-        The tables may leave an acceptance out where a later one is certain, so what was accepted
-        last can lie far after the bytes that surely belong to the pre-token. A state is settled if
-        at the end of input it accepts, and before every class it accepts or goes on to a settled
-        state: the largest set of states for which that holds, since every text has an end.
+        The tables may omit an acceptance where a later one is certain, so the last accepted
+        position can lie far before the end of the bytes that surely belong to the pre-token. A
+        state is settled if it accepts at the end of input and, before every class, accepts or moves
+        to a settled state. As every text ends, the largest set with this property is right.
         """
         return _read_only(surely_ending(self.transitions, self.accepts).astype(np.uint8))
 
     @cached_property
     def cut_pairs(self) -> Bools:
-        """(n_classes, n_classes): whether no pre-token ever holds class a directly before class b.
+        """(n_classes, n_classes): whether no pre-token ever has class a directly before class b.
 
-        Whatever came before, offline encoding has a boundary between the two. The pre-tokens before
-        it may still depend on what follows it (see `clean_cut_pairs`); those after it depend on
-        nothing before it.
+        Whatever came before, there is a boundary between the two. The pre-tokens before it may
+        still depend on the text after it (see `clean_cut_pairs`); those after it do not depend on
+        the text before it.
         """
         dead = self.transitions == 0
         pairs = np.ones((self.n_classes, self.n_classes), bool)
@@ -165,11 +164,11 @@ class Automaton:
 
     @cached_property
     def clean_cut_pairs(self) -> Bools:
-        """The `cut_pairs` where, besides, the text before the cut may be encoded on its own.
+        """The `cut_pairs` where the text before the cut may also be encoded on its own.
 
-        Seen from the text before it, class b then acts as the end of input does. With the pattern
-        of GPT-2, newline and letter are a cut, but not a clean one: a newline at the end of input
-        joins the white space before it, and one before a letter does not.
+        To the text before the cut, class b then acts like the end of input. With GPT-2's pattern,
+        newline and letter are a cut, but not a clean one: a newline at the end of input joins the
+        white space before it; a newline before a letter does not.
         """
         as_at_end = self.accepts[:, :-1] == self.accepts[:, -1:]
         pairs = self.cut_pairs.copy()

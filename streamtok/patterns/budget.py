@@ -1,9 +1,9 @@
-"""How much work a pattern may make: bounds that hold before and while it is compiled.
+"""Limits on the work of compiling a pattern, checked before and during compilation.
 
-A few characters can ask for anything: `((a{1,20}){1,20}){1,20}` is 8 000 characters when all its
-repeats are written out, and the tables of `[ab]*a[ab]{15}` have 65 536 rows. So the length of a
-source is bounded, and what makes tables counts its steps with `spend`, one for about what a loop of
-Python does in a microsecond. Steps also bound memory: nothing is kept that no step was counted for.
+A short pattern can demand any amount of work: `((a{1,20}){1,20}){1,20}` is 8 000 characters when
+all its repeats are written out, and the tables of `[ab]*a[ab]{15}` have 65 536 rows. So the length
+of a source is bounded, and the compiler counts its steps with `spend`: one step for about a
+microsecond of a Python loop. Steps also bound memory, since everything that is kept is counted.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from ..errors import PatternError, UnsupportedPatternError
 
 __all__ = ["MAX_LENGTH", "MAX_STEPS", "Budget", "shortened"]
 
-MAX_LENGTH = 1 << 16  # characters of a pattern: the longest known have some thousands
-MAX_STEPS = 2_000_000  # of making tables: o200k_base, the largest in use, takes 100 000
+MAX_LENGTH = 1 << 16  # characters of a pattern: the longest known have a few thousand
+MAX_STEPS = 2_000_000  # for the tables of a pattern: o200k_base, the largest in use, takes 100 000
 
 
 def shortened(written: str, most: int = 40) -> str:
-    """A part of a pattern, or another text, for a message: its beginning and its end."""
+    """A part of a pattern or another text for a message; if too long, only its two ends."""
     if len(written) <= most:
         return written
     return f"{written[: most // 2]}…{written[most // 2 + 1 - most :]}"
 
 
 class Budget:
-    """The steps that are left for the pattern `source`. Raises PatternError for one too long."""
+    """The steps left for the pattern `source`. Raises PatternError if `source` is too long."""
 
     def __init__(self, source: str) -> None:
         self.steps = MAX_STEPS
@@ -34,11 +34,11 @@ class Budget:
             raise PatternError(f"the pattern has {len(source)} characters, more than {MAX_LENGTH}")
 
     def spend(self, steps: int) -> None:
-        """Count steps; raises UnsupportedPatternError when there are no more."""
+        """Count steps; raises UnsupportedPatternError when none are left."""
         self.steps -= steps
         if self.steps < 0:
             self.refuse(f"more than {MAX_STEPS} steps")
 
     def refuse(self, what: str) -> NoReturn:
-        """Raise the UnsupportedPatternError that says what tables would take."""
+        """Raise the UnsupportedPatternError that names what the tables would take."""
         raise UnsupportedPatternError(f"the tables of the pattern take {what}", construct=what)

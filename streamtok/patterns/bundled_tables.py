@@ -1,6 +1,6 @@
-"""The tables of well-known patterns, which come with the package (`tools/make_patterns.py`).
+"""The tables of well-known patterns, bundled with the package by `tools/make_patterns.py`.
 
-Compiling a pattern takes some tens of milliseconds; reading its tables takes one.
+Compiling a pattern takes tens of milliseconds; reading its tables takes one.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ _FIELDS = (
 
 
 def pack_tables(automata: dict[str, Automaton]) -> bytes:
-    """The contents of `data/patterns.bin` for patterns by source: a line for each pattern, with the
-    source as JSON, an empty line, the tables.
+    """The contents of `data/patterns.bin`: one line per pattern, an empty line, the tables.
+
+    automata: by source. A line has the sizes of the tables and the source as JSON.
     """
-    from .windows import derive_windows  # only the tool that makes the file packs
+    from .windows import derive_windows  # only the tool that makes the file needs it
 
     index = body = b""
     for source, automaton in automata.items():
@@ -47,7 +48,7 @@ def pack_tables(automata: dict[str, Automaton]) -> bytes:
 
 @lru_cache(maxsize=1)
 def bundled_tables(source: str) -> tuple[Tables, bytes] | None:
-    """The tables of `source` and its windows as bytes (b"" if it has none); None: not bundled."""
+    """The tables of `source` and its windows as bytes (b"" for none); None if not bundled."""
     index, body = _index()
     if source not in index:
         return None
@@ -71,13 +72,13 @@ def bundled_tables(source: str) -> tuple[Tables, bytes] | None:
 
 @lru_cache(maxsize=1)
 def _index() -> tuple[dict[str, tuple[int, ...]], bytes]:
-    """(source → place and size of its tables; states, classes and blocks), the tables."""
+    """A dict from source to (offset, size, states, classes, blocks), and the packed tables."""
     try:
         with open(_FILE, "rb") as file:
             data = file.read()
     except FileNotFoundError:  # while the file itself is being made
         return {}, b""
-    if not data.startswith(_MAGIC):  # of an older form, while a new one is being made
+    if not data.startswith(_MAGIC):  # an older format, while a new file is being made
         return {}, b""
     lines, _, body = data.removeprefix(_MAGIC).partition(b"\n\n")
     index = {}

@@ -1,18 +1,18 @@
-"""From the tree of a pre-tokenization pattern to the tables of a DFA.
+"""Compile the tree of a pre-tokenization pattern to the tables of a DFA.
 
-Three steps. The sets of the pattern cut the code points into classes, the alphabet. The tree
-becomes a nondeterministic automaton whose branches are ordered by preference, as a backtracking
-engine would try them. The subset construction then runs all branches at once: a state is the
-*ordered* list of the branches still alive, and a branch that reaches the end of the pattern cuts
-off those after it. So a later acceptance always comes from a branch that is preferred, and the
-last one wins.
+There are three steps. The sets of the pattern divide the code points into classes, the alphabet.
+The tree becomes a nondeterministic automaton whose branches are ordered by preference, as a
+backtracking engine would try them. The subset construction then runs all branches together: a state
+is the *ordered* list of the branches still alive, and a branch that reaches the end of the pattern
+cuts off those after it. So a later acceptance always comes from a preferred branch, and the last
+one wins.
 
-Look-ahead is a condition on the class of the next character, or on the end of input; it is settled
-when that class is known, which is why acceptance depends on a state *and* on the class after it.
+Look-ahead is a condition on the class of the next character, or on the end of input. It is checked
+when that class is known, so acceptance depends on a state *and* on the class after it.
 
-An atomic group (and a possessive quantifier, which is one) commits to its first match. It becomes a
-DFA of its own, left only where it cannot go on; if it could go on and still fail later, the choice
-would depend on text arbitrarily far ahead, and the group is refused.
+An atomic group (a possessive quantifier is one) commits to its first match. It becomes a DFA of its
+own, left only where it cannot continue. If it could continue and still fail later, the choice would
+depend on text arbitrarily far ahead; such a group is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["MAX_CLASSES", "MAX_STATES", "compile_tables"]
 
 MAX_STATES = 4096
 MAX_CLASSES = 255
-CELLS_PER_STEP = 16  # of an array, which numpy goes through faster than Python through a list
+CELLS_PER_STEP = 16  # array cells that numpy processes in the time of one step
 
 Uint8 = npt.NDArray[np.uint8]
 Uint16 = npt.NDArray[np.uint16]
@@ -61,7 +61,7 @@ def compile_tables(source: str) -> Tables:
 
 
 class _Alphabet:
-    """The coarsest partition of the code points that no set of the pattern divides."""
+    """The coarsest partition of the code points in which no set of the pattern divides a class."""
 
     def __init__(self, tree: Node, budget: Budget) -> None:
         sets = list(dict.fromkeys(_sets_of(tree)))
@@ -74,7 +74,7 @@ class _Alphabet:
         order = np.argsort(np.argsort(seen_first))
         self.run_class = order[groups.reshape(-1)]
         self.size = len(seen_first)
-        self.end = 1 << self.size  # the bit that stands for the end of input
+        self.end = 1 << self.size  # the bit for the end of input
         self.everything = 2 * self.end - 1
         samples = self.firsts[np.sort(seen_first)]
         self._masks = {s: _mask(s.contains(samples)) for s in sets}
@@ -107,14 +107,15 @@ def _sets_of(node: Node) -> Iterator[CharSet]:
 
 
 class _Branches:
-    """The nondeterministic automaton, built from the end to the beginning.
+    """The nondeterministic automaton, built from its end to its start.
 
-    A node is either a step (`mask` of classes, where to go with one) or a fork (where to go without
-    a character, the preferred way first, each with a mask of classes that must come next).
+    A node is a step or a fork. A step has a mask of classes and the node after such a character. A
+    fork has the nodes reachable without a character, preferred ones first, each with the mask of
+    classes allowed next.
     """
 
     ACCEPT = 0  # the node at the end of the pattern
-    MATCH = -1  # where its move leads
+    MATCH = -1  # the target of its move
 
     def __init__(self, alphabet: _Alphabet, budget: Budget) -> None:
         self.alphabet = alphabet
@@ -138,7 +139,7 @@ class _Branches:
         return len(self.steps) - 1
 
     def add(self, node: Node, target: int) -> int:
-        """Nodes for `node` that lead to `target`; the one to begin with."""
+        """Add nodes for `node` that lead to `target`; returns the first of them."""
         match node:
             case SetNode(charset):
                 return self.step(self.alphabet.mask(charset), target)
@@ -175,7 +176,7 @@ class _Branches:
         return after
 
     def _add_atomic(self, node: Atomic, target: int) -> int:
-        if id(node) not in self._atomic:  # a repeated group is the same node each time
+        if id(node) not in self._atomic:  # a repeat adds the same node several times
             self._atomic[id(node)] = _committed(node, self.alphabet, self.budget)
         transitions, leaves = self._atomic[id(node)]
         n_states = len(transitions)
@@ -192,9 +193,9 @@ class _Branches:
         return states[1]
 
     def moves(self, node: int) -> list[tuple[int, int]]:
-        """What `node` can do next, the preferred way first: (classes, node after the character).
+        """The moves of `node`, preferred ones first: (mask of classes, node after the character).
 
-        With MATCH, the classes are those before which the match may end.
+        For MATCH, the mask has the classes before which the match may end.
         """
         if node not in self._moves:
             found: list[tuple[int, int]] = []
@@ -203,7 +204,7 @@ class _Branches:
             while stack:
                 mask, at = stack.pop()
                 self.budget.spend(self.words)
-                # Only the first way to a node counts, and that for each class on its own.
+                # Only the first way to a node counts, for each class separately.
                 mask &= ~seen.get(at, 0)
                 if not mask:
                     continue
@@ -224,16 +225,16 @@ class _Atomic(NamedTuple):
     """The DFA of an atomic group."""
 
     transitions: Uint16
-    leaves: list[int]  # for each state, the classes before which the group has matched for good
+    leaves: list[int]  # for each state, a mask of the classes before which the match is final
 
 
 def _committed(node: Atomic, alphabet: _Alphabet, budget: Budget) -> _Atomic:
-    """Where to leave `node`: before the classes with which it accepts and cannot go on."""
+    """The DFA of `node`, to be left before classes where it accepts and cannot continue."""
     branches = _Branches(alphabet, budget)
     start = branches.add(node.item, _Branches.ACCEPT)
     transitions, accepts = minimised(*_subsets(branches, start, budget))
     accepting = accepts.astype(bool)
-    # Acceptance with a way to go on is not the last one, if another is sure to follow.
+    # An acceptance that can be continued is not final; another must be sure to follow.
     undecided = accepting[:, :-1] & (transitions > 0)
     if (undecided & ~surely_accepting(transitions, accepts)[transitions]).any():
         raise UnsupportedPatternError(
@@ -247,7 +248,7 @@ def _committed(node: Atomic, alphabet: _Alphabet, budget: Budget) -> _Atomic:
 
 
 def _subsets(branches: _Branches, start: int, budget: Budget) -> tuple[Uint16, Uint8]:
-    """The subset construction over ordered lists; state 0 is dead, state 1 the start."""
+    """The subset construction over ordered lists of nodes; state 0 is dead, state 1 the start."""
     size = branches.alphabet.size
     numbers: dict[tuple[int, ...], int] = {(): 0, (start,): 1}
     queue = list(numbers)
@@ -283,7 +284,7 @@ def _subsets(branches: _Branches, start: int, budget: Budget) -> tuple[Uint16, U
 def _with_merged_classes(
     transitions: Uint16, accepts: Uint8, alphabet: _Alphabet, budget: Budget
 ) -> Tables:
-    """The tables, with classes that no state tells apart made one."""
+    """The tables, after merging classes that no state tells apart."""
     size = alphabet.size
     columns = np.concatenate([transitions, accepts[:, :size]])
     merged: dict[bytes, int] = {}
@@ -297,7 +298,7 @@ def _with_merged_classes(
     classes = np.repeat(np.array(new_class, np.uint8)[alphabet.run_class], lengths)
     blocks: dict[bytes, int] = {}
     rows = classes.reshape(-1, CODE_POINTS_PER_BLOCK)
-    # Nearly all pages are as the one before.
+    # Nearly all pages equal the page before.
     begins = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
     numbers = [blocks.setdefault(row.tobytes(), len(blocks)) for row in rows[begins]]
     pages = np.repeat(np.array(numbers, np.uint16), np.diff(begins, append=len(rows)))

@@ -1,15 +1,15 @@
-"""Which characters Hugging Face's pre-tokenizers take for punctuation, and for digits.
+"""The characters that Hugging Face's pre-tokenizers treat as punctuation and as digits.
 
-They are what `tokenizers` 0.23 answers for each code point; a test asks it again. Punctuation is
-that of Unicode 8 or so (its crate unicode_categories has not changed since 2016) and all of
-ASCII's; digits are the numbers of Unicode 17.
+The sets were read from `tokenizers` 0.23, code point by code point; a test repeats this.
+Punctuation is that of about Unicode 8 (its crate unicode_categories has not changed since 2016)
+and all of ASCII's; digits are the numbers of Unicode 17.
 """
 
 from __future__ import annotations
 
 __all__ = ["DIGIT", "NOT_PUNCTUATION", "PUNCTUATION"]
 
-# Against \p{P} and ASCII's punctuation, by the tables of `patterns/unicode_classes.py`.
+# Differences from \p{P} and ASCII's punctuation, by the tables of `patterns/unicode_classes.py`.
 _MORE = r"\x{166d}\x{111c9}"
 _FEWER = (
     r"\x{61d}\x{9fd}\x{a76}\x{c77}\x{c84}\x{1b4e}-\x{1b4f}\x{1b7d}-\x{1b7f}\x{2e43}-\x{2e4f}"
@@ -23,5 +23,5 @@ _FEWER = (
 
 _ABOUT = rf"!-/:-@\[-`{{-~\p{{P}}{_MORE}"
 PUNCTUATION = rf"(?![{_FEWER}])[{_ABOUT}]"
-NOT_PUNCTUATION = rf"(?:[^\s{_ABOUT}]|[{_FEWER}])"  # nor white space
+NOT_PUNCTUATION = rf"(?:[^\s{_ABOUT}]|[{_FEWER}])"  # and not white space
 DIGIT = r"[\p{N}\x{11de0}-\x{11de9}\x{16ff4}-\x{16ff6}]"

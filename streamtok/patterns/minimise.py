@@ -1,7 +1,7 @@
-"""The smallest automaton that does the same, and what is certain in every state of one.
+"""The smallest equivalent automaton, and the states in which an acceptance is certain.
 
-All three functions follow each transition a bounded number of times, whatever the automaton is:
-rounds over the whole table take its square for `a{1000}`.
+All functions here follow each transition at most a logarithmic number of times, whatever the
+automaton: repeated passes over the whole table would take quadratic time for `a{1000}`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["equivalent_states", "minimised", "surely_accepting", "surely_ending"
 
 
 def minimised(transitions: Uint16, accepts: Uint8) -> tuple[Uint16, Uint8]:
-    """The same automaton with as few states as possible, numbered in breadth-first order.
+    """The equivalent automaton with the fewest states, numbered in breadth-first order.
 
-    States that lead to no acceptance join the dead state's block.
+    States that lead to no acceptance merge with the dead state.
     """
     block = equivalent_states(transitions, accepts)
-    if block[1] == block[0]:  # nothing matches, but the start keeps its number
+    if block[1] == block[0]:  # nothing matches, but the start stays state 1
         return np.zeros_like(transitions[:2]), np.zeros_like(accepts[:2])
     numbers = {int(block[0]): 0, int(block[1]): 1}
     members = [0, 1]  # one state of each block
@@ -41,12 +41,11 @@ def minimised(transitions: Uint16, accepts: Uint8) -> tuple[Uint16, Uint8]:
 
 
 def equivalent_states(transitions: Uint16, marks: Uint8) -> npt.NDArray[np.intp]:
-    """intp [n_states]: a number for each state, equal for those that no text tells apart.
+    """intp [n_states]: the block of each state; states share one if no text tells them apart.
 
-    marks: [n_states, any]; states whose marks differ are told apart by them. Hopcroft's algorithm:
-    a block that splits others is gone through again only in parts, of which the largest, counted
-    in transitions that lead to it, is left out, so that each transition is seen a logarithmic
-    number of times.
+    marks: [n_states, any]; states with different marks are always told apart. Hopcroft's algorithm:
+    when a block that was processed before is split, its parts are processed, except the largest by
+    incoming transitions. So each transition is visited a logarithmic number of times.
     """
     n_states = len(transitions)
     columns = np.unique(transitions, axis=1)
@@ -62,7 +61,7 @@ def equivalent_states(transitions: Uint16, marks: Uint8) -> npt.NDArray[np.intp]
     waiting = set(range(len(members)))
     waiting.remove(weights.index(max(weights)))
     while waiting:
-        # Which classes lead into this block, for each state from which one does.
+        # For each state with a transition into this block: the mask of classes that lead there.
         leading: dict[int, int] = {}
         for target in members[waiting.pop()]:
             for at in range(starts[target], starts[target + 1]):
@@ -73,7 +72,7 @@ def equivalent_states(transitions: Uint16, marks: Uint8) -> npt.NDArray[np.intp]
         for number, found in parts.items():
             split = list(found.values())
             if sum(map(len, split)) == len(members[number]):
-                split.pop()  # no state is without such a class: one part keeps the number
+                split.pop()  # every state has such a class: one part keeps the number
             pieces = [number]
             for states in split:
                 members[number].difference_update(states)
@@ -90,9 +89,9 @@ def equivalent_states(transitions: Uint16, marks: Uint8) -> npt.NDArray[np.intp]
 
 
 def surely_accepting(transitions: Uint16, accepts: Uint8) -> Bools:
-    """The states from which an acceptance follows after a bounded number of characters."""
+    """The states from which every text is accepted after a bounded number of characters."""
     edges = _Edges(transitions, accepts[:, :-1] == 0)
-    open_ = np.bincount(edges.sources, minlength=len(transitions))  # classes that are not sure yet
+    open_ = np.bincount(edges.sources, minlength=len(transitions))  # classes not sure yet
     sure: Bools = np.zeros(len(transitions), bool)
     found = (open_ == 0) & (accepts[:, -1] != 0)
     while found.any():
@@ -103,7 +102,7 @@ def surely_accepting(transitions: Uint16, accepts: Uint8) -> Bools:
 
 
 def surely_ending(transitions: Uint16, accepts: Uint8) -> Bools:
-    """The states from which an acceptance follows, whatever the text is, since it has an end."""
+    """The states from which every text is accepted, at the latest at its end."""
     edges = _Edges(transitions, accepts[:, :-1] == 0)
     unsure: Bools = accepts[:, -1] == 0
     unsure[0] = True
@@ -117,7 +116,7 @@ def surely_ending(transitions: Uint16, accepts: Uint8) -> Bools:
 
 
 class _Edges:
-    """Transitions in order of where they lead to."""
+    """The `chosen` transitions, sorted by target."""
 
     def __init__(self, transitions: Uint16, chosen: Bools) -> None:
         flat = np.flatnonzero(chosen)
@@ -127,7 +126,7 @@ class _Edges:
         self.starts = np.searchsorted(targets[order], np.arange(len(transitions) + 1))
 
     def into(self, states: Bools) -> npt.NDArray[np.intp]:
-        """From where transitions lead to one of `states`."""
+        """The sources of the transitions into `states`, one for each transition."""
         numbers = np.flatnonzero(states).tolist()
         parts = [self.sources[self.starts[s] : self.starts[s + 1]] for s in numbers]
         return np.concatenate(parts) if parts else self.sources[:0]

@@ -30,7 +30,7 @@ O200K_PATTERN = (
 )
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
-# One after the other; to isolated splits, as Hugging Face calls them.
+# Applied in turn, each with the behavior that Hugging Face calls "isolated".
 DEEPSEEK_V3_PATTERNS = (
     r"\p{N}{1,3}",
     "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
@@ -39,7 +39,7 @@ DEEPSEEK_V3_PATTERNS = (
     "|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 )
 
-# Words and punctuation, as BertPreTokenizer gives them; white space is left out.
+# Words and punctuation, as BertPreTokenizer splits them; white space is dropped.
 BERT_PATTERN = re.sub(
     r"\\x\{(\w+)\}", lambda code: chr(int(code[1], 16)), rf"{PUNCTUATION}|{NOT_PUNCTUATION}+"
 )
@@ -75,5 +75,5 @@ def find_pattern(pattern: str) -> str:
     if pattern in PATTERNS:
         return PATTERNS[pattern]
     if re.fullmatch(r"[\w.-]+", pattern):
-        raise PatternError(f"no pattern is named {pattern!r}: there are {', '.join(PATTERNS)}")
+        raise PatternError(f"no pattern is named {pattern!r}; known are {', '.join(PATTERNS)}")
     return pattern

@@ -1,10 +1,11 @@
-"""Pre-tokenization patterns: what a scanner needs to cut text into pre-tokens, and nothing else.
+"""Pre-tokenization patterns: the tables that a scanner needs to cut text into pre-tokens.
 
 `Pattern.compile` turns a regular expression into the tables of an automaton (`syntax.py`,
-`dfa.py`); `automaton.py` says what they mean. The pre-tokens are those of `find_iter` in tiktoken.
+`dfa.py`); `automaton.py` says what they mean. The pre-tokens are the matches of tiktoken's
+`find_iter`.
 
-Not here: the scanner itself, which is Cython, and patterns that no such automaton can follow, which
-raise `UnsupportedPatternError` with the name and position of the construct.
+The scanner itself is written in Cython. Patterns that no such automaton can follow raise
+`UnsupportedPatternError` with the name and position of the construct.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["Pattern"]
 
 
 class Pattern(Automaton):
-    """A compiled pre-tokenization pattern; immutable, and free to be shared between threads.
+    """A compiled pre-tokenization pattern; immutable, so threads may share it.
 
     >>> Pattern.compile(r"\\p{L}+|\\s+(?!\\S)|[^\\p{L}]").findall("tea  for 2")
     ['tea', ' ', ' ', 'for', ' ', '2']
@@ -41,17 +42,17 @@ class Pattern(Automaton):
 
     @classmethod
     def compile(cls, source: str) -> Pattern:
-        """The tables of `source`, bundled or computed, which takes tens of milliseconds.
+        """The pattern `source`, with bundled tables, or else computed ones in tens of milliseconds.
 
-        Raises `PatternError` where `source` does not compile, and `UnsupportedPatternError` where
-        no finite automaton of reasonable size can follow it.
+        Raises `PatternError` if `source` does not compile, and `UnsupportedPatternError` if no
+        finite automaton of reasonable size can follow it.
         """
         bundled = bundled_tables(source)
         return cls(source, bundled[0] if bundled else _fresh_tables(source))
 
     @cached_property
     def windows(self) -> Windows | None:
-        """What four characters in a row tell about where pre-tokens begin; None if too little."""
+        """Tables that find pre-token starts from four characters; None if these cannot help."""
         bundled = bundled_tables(self.source)
         if bundled:
             return Windows.from_bytes(bundled[1]) if bundled[1] else None
@@ -61,13 +62,13 @@ class Pattern(Automaton):
 
     @cached_property
     def substitutes(self) -> npt.NDArray[np.uint8] | None:
-        """uint8 [0x10000]: an ASCII character for each code point that windows may see in its
-        place, else 0; None if there are none.
+        """uint8 [0x10000]: for each code point, the ASCII character that windows may see instead
+        of it, or 0; None if all are 0.
 
-        Windows know 128 characters. Another one may be replaced by an ASCII character of the same
-        class (`_core/scan/substitutes.h`): the automaton does the same at both, so that pre-tokens
-        begin at the same characters. It has none if all of its class are such as windows treat in a
-        way of their own (triggers and their followers), or if there are none.
+        Windows cover only ASCII. Any other character may be replaced by an ASCII character of the
+        same class (`_core/scan/substitutes.h`): the automaton treats both alike, so pre-tokens
+        begin at the same positions. A character has no substitute if its class has no ASCII
+        characters, or only those that windows treat specially (triggers and their followers).
         """
         if self.windows is None:
             return None

@@ -1,15 +1,15 @@
-"""Several pre-tokenization splits in turn as one automaton.
+"""Several pre-tokenization splits, applied in turn, as one automaton.
 
 Hugging Face's sequences of pre-tokenizers cut a text by one split and each pre-token by the next.
-`splits.py` says what a split makes of the matches of its pattern and of the text between them. To
-the next split a pre-token is a whole text: its end is the end of input. Here that becomes one
-`Pattern`, so that streams work as with any other. Where the tables cannot express a sequence, an
-error names the reason.
+`splits.py` describes a single split. To the next split, a pre-token is a whole text: its end is the
+end of input. This module combines the splits into one `Pattern`, which streams like any other. If
+the tables cannot express a sequence, an error names the reason.
 
 Both automata run side by side; where the first ends a pre-token, the second sees the end of input.
-The first must know the end of its pre-token there and then (runs of a class, runs of up to three
-digits). Where the second ends a pre-token inside one of the first's, the first must be as good as
-new: else its next pre-token would begin in the wrong place. What the first drops is dropped whole.
+The end of each pre-token of the first must be known with the next character, as in runs of a class
+or of up to three digits. Where the second ends a pre-token inside one of the first, the first must
+be in a state like its start; otherwise its next pre-token would begin at the wrong position.
+Pre-tokens that the first drops are dropped whole.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .tables import CODE_POINTS_PER_BLOCK, Tables
 
 __all__ = ["MAX_SPLITS", "SplitSequence", "compose", "rebuilt_sequence", "same_pieces"]
 
-MAX_SPLITS = 16  # in turn: the longest sequences known have six
+MAX_SPLITS = 16  # the longest sequences known have six
 _SPACE, _MARK = 0x20, 0x2581
 
 Uint8 = npt.NDArray[np.uint8]
@@ -40,10 +40,11 @@ Uint16 = npt.NDArray[np.uint16]
 
 
 class SplitSequence(Pattern):
-    """The pre-tokens that `splits` cut in turn; a str stands for an isolated split.
+    """The pattern that applies `splits` in turn; a str is an isolated split.
 
-    spaces_are_marks: a space is to the splits what U+2581 is, which stands for it in the file.
-    Raises UnsupportedPatternError, PatternError.
+    spaces_are_marks: the splits treat a space like U+2581, which replaces it in the file.
+    Raises PatternError if a split does not compile, UnsupportedPatternError if no automaton can
+    follow the sequence, ValueError without splits.
 
     >>> SplitSequence([r"\\d", r"[a-z]+"]).findall("ab--12c")
     ['ab', '--', '1', '2', 'c']
@@ -59,7 +60,7 @@ class SplitSequence(Pattern):
         self,
         splits: Sequence[str | tuple[str, str]],
         spaces_are_marks: bool = False,
-        tables: Tables | None = None,  # of the same splits, where they are known
+        tables: Tables | None = None,  # of these splits, if already computed
     ) -> None:
         self.splits = tuple(
             Split(split) if isinstance(split, str) else Split(*split) for split in splits
@@ -84,12 +85,12 @@ class SplitSequence(Pattern):
 def rebuilt_sequence(
     splits: tuple[str | tuple[str, str], ...], spaces_are_marks: bool = False
 ) -> SplitSequence:
-    """SplitSequence: as the class, but not made again for each copy and each saved state."""
+    """`SplitSequence`, cached: copies and restored states do not rebuild it."""
     return SplitSequence(splits, spaces_are_marks)
 
 
 def compose(splits: tuple[Split, ...], spaces_are_marks: bool = False) -> Tables:
-    """The tables of splits in turn, made anew."""
+    """Compute the tables of `splits` applied in turn."""
     parts = [Pattern.compile(split.pattern) for split in splits]
     (pages, blocks), columns = _common_alphabet(parts)
     if spaces_are_marks:
@@ -103,7 +104,7 @@ def compose(splits: tuple[Split, ...], spaces_are_marks: bool = False) -> Tables
         )
         result = whole if result is None else _in_turn(result, whole, where, budget)
     assert result is not None
-    if [split.behavior for split in splits] == ["only"]:  # which is what `Pattern` does anyway
+    if [split.behavior for split in splits] == ["only"]:  # what `Pattern` does anyway
         transitions, accepts = (
             part.transitions[:, column],
             part.accepts[:, [*column, part.n_classes]],
@@ -119,7 +120,7 @@ def compose(splits: tuple[Split, ...], spaces_are_marks: bool = False) -> Tables
 
 
 def _with_class_of(pages: Uint16, blocks: Uint8, point: int, other: int) -> tuple[Uint16, Uint8]:
-    """The same classes, but `point` has that of `other`."""
+    """The pages and blocks after `point` is moved to the class of `other`."""
     page, at = divmod(point, CODE_POINTS_PER_BLOCK)
     other_page, other_at = divmod(other, CODE_POINTS_PER_BLOCK)
     block = blocks[pages[page]].copy()
@@ -132,9 +133,9 @@ def _with_class_of(pages: Uint16, blocks: Uint8, point: int, other: int) -> tupl
 def _common_alphabet(
     parts: list[Pattern],
 ) -> tuple[tuple[Uint16, Uint8], list[npt.NDArray[np.intp]]]:
-    """Pages and blocks of classes that all share, and for each pattern its own class of each."""
+    """Pages and blocks of common classes, and for each pattern its own class of each of them."""
     pages, page_of = _different_rows([part.class_pages for part in parts])
-    # One row of own classes for each character of each different page.
+    # One array per pattern: its own class of every character of the distinct pages.
     own = [part.class_blocks[pages[i]].reshape(-1) for i, part in enumerate(parts)]
     classes, class_of = _different_rows(own)
     if len(classes[0]) > MAX_CLASSES:
@@ -147,9 +148,9 @@ def _common_alphabet(
 def _different_rows(
     columns: Sequence[Uint8 | Uint16],
 ) -> tuple[list[Uint8 | Uint16], npt.NDArray[np.intp]]:
-    """The different rows of a table, in order, as columns; and for each row of the table which.
+    """The distinct rows of a table, sorted, as columns; and for each row the index of its equal.
 
-    As numpy.unique does with an axis, many times faster: it sorts rows as one number each.
+    Like numpy.unique with an axis, but many times faster: it sorts each row as one number.
     """
     number = np.zeros(len(columns[0]), np.int64)
     bound = 1  # all numbers are below it
@@ -171,7 +172,7 @@ def same_pieces(a: Pattern, b: Pattern) -> bool:
     for part, column in zip((a, b), columns, strict=True):
         transitions = part.transitions[:, column]
         accepts = part.accepts[:, [*column, part.n_classes]].copy()
-        # An acceptance that another is sure to follow is never the last one.
+        # An acceptance is never the last one if another is sure to follow.
         sure = surely_ending(transitions, accepts)
         accepts[:, :-1][(transitions > 0) & sure[transitions]] = 0
         tables.append(minimised(transitions, accepts))
@@ -179,7 +180,7 @@ def same_pieces(a: Pattern, b: Pattern) -> bool:
 
 
 def _in_turn(first: Cutter, second: Cutter, where: str, budget: Budget) -> Cutter:
-    """The pre-tokens of `second` in each pre-token of `first`."""
+    """The automaton that cuts each pre-token of `first` by `second`."""
     moves_a, ends_a = first
     moves_b, ends_b = second
     n = moves_a.shape[1]
@@ -187,7 +188,7 @@ def _in_turn(first: Cutter, second: Cutter, where: str, budget: Budget) -> Cutte
         refuse("an earlier split knows the end of its pre-token only later", where)
     can_keep, can_drop = ends_of(first)
     numbers: dict[tuple[int, int], int] = {(0, 0): 0, (1, 1): 1}
-    pairs = [(0, 0), (1, 1)]  # (a, 0): the pre-token of the first is one that is dropped
+    pairs = [(0, 0), (1, 1)]  # (a, 0): the first will drop its pre-token
     moves: list[list[int]] = [[0] * n]
     ends: list[list[int]] = [[0] * (n + 1)]
     for a, b in _growing(pairs):
@@ -224,12 +225,12 @@ def _in_turn(first: Cutter, second: Cutter, where: str, budget: Budget) -> Cutte
 
 
 def _end(of_first: int, of_second: int) -> int:
-    """What becomes of a pre-token of the second split at the end of one of the first."""
+    """KEEP, DROP or 0 for a pre-token of the second split where one of the first ends."""
     return DROP if of_first == DROP else of_second if of_first == KEEP else 0
 
 
 def _growing(pairs: list[tuple[int, int]]) -> Any:
-    """The pairs from the second on, those too that are appended meanwhile."""
+    """Yield the pairs from the second on, including those appended during the iteration."""
     at = 1
     while at < len(pairs):
         yield pairs[at]
@@ -239,7 +240,7 @@ def _growing(pairs: list[tuple[int, int]]) -> Any:
 def _check_restarts(
     first: Cutter, pairs: list[tuple[int, int]], table: Uint16, accepts: Uint8, where: str
 ) -> None:
-    """Refuse where a pre-token may end inside one of the first split and change how it goes on."""
+    """Refuse if a pre-token may end inside one of the first split and change the rest of that."""
     moves_a, ends_a = first
     n = table.shape[1]
     marks = np.column_stack([np.where(moves_a == 0, 1 + ends_a[:, :n], 0), ends_a[:, n]])

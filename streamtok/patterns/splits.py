@@ -1,20 +1,21 @@
-"""What a split does with the matches of its pattern, and with what is between them, as automata.
+"""Automata for a split: its pattern's matches, the text between them, and its behavior.
 
 Hugging Face's `Split` has a pattern and a *behavior*. The pattern cuts a text into matches and
 *gaps*, the segments that no match covers; the behavior says which of these are pre-tokens:
 
 - "isolated": each match and each gap;
-- "with previous": a gap together with the match after it, else as isolated;
-- "with next": a match together with the gap after it, else as isolated;
-- "contiguous": matches without a gap between them are one, else as isolated;
-- "removed": the gaps; "only": the matches. The others are dropped.
+- "with previous": a gap is joined with the match after it; else as isolated;
+- "with next": a match is joined with the gap after it; else as isolated;
+- "contiguous": matches without a gap between them are joined; else as isolated;
+- "removed": only the gaps; the matches are dropped;
+- "only": only the matches; the gaps are dropped.
 
-Here an automaton is `Pattern`'s tables, whose acceptances have a number: KEEP or DROP (in between:
-GAP or MATCH). It leaves no character out. At the end, what is dropped becomes what no pre-token
-begins with, so that the scanner skips it, one character after the other.
+Automata here are tables like `Pattern`'s, except that an acceptance has a number: KEEP or DROP, or
+GAP or MATCH in intermediate steps. They cover every character. In the last step, dropped pre-tokens
+become characters that no pre-token begins with, which the scanner skips one by one.
 
-*Gaps.* A gap goes on while no match begins. Whether one begins with a character must follow from
-that character and the next (or from the first alone), which holds for the patterns in use.
+*Gaps.* A gap continues until a match begins. Whether a match begins with a character must follow
+from that character and the next one (or from the first alone), as in all patterns in use.
 """
 
 from __future__ import annotations
@@ -42,21 +43,21 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Split(NamedTuple):
-    """A pattern and what is done with its matches."""
+    """A pattern and a behavior, which says what to do with its matches."""
 
     pattern: str
     behavior: str = "isolated"
 
 
 class Cutter(NamedTuple):
-    """An automaton that leaves no character out; over a common alphabet."""
+    """An automaton that covers every character, over a common alphabet."""
 
-    moves: Uint16
-    ends: Uint8  # as `accepts`, with numbers
+    moves: Uint16  # as `transitions`
+    ends: Uint8  # as `accepts`, but with numbers
 
 
 def refuse(construct: str, where: str) -> NoReturn:
-    """Raise the UnsupportedPatternError of a sequence of splits."""
+    """Raise UnsupportedPatternError for a sequence of splits."""
     raise UnsupportedPatternError(
         f"a sequence of splits cannot be followed: {construct} ({where[:60]})",
         construct=construct,
@@ -65,7 +66,7 @@ def refuse(construct: str, where: str) -> NoReturn:
 
 
 def cut_by(transitions: Uint16, accepts: Uint8, split: Split) -> Cutter:
-    """The automaton of `split`; transitions, accepts: its pattern's tables."""
+    """The automaton of `split`, from the tables of its pattern."""
     whole = _with_gaps(transitions, accepts, split.pattern)
     if split.behavior in ("with previous", "with next", "contiguous"):
         whole = _joined(whole, split)
@@ -93,8 +94,8 @@ def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> Cutter:
         if state and open_.any():
             refuse("what begins a match depends on more than the next character", source)
         is_gap[state] = ends if state else np.ones(n + 1, bool)
-    # New states: dead, start, then for each of `firsts` "one character read" and "a gap up to here,
-    # and one character more that may belong to it", then the old ones.
+    # New states: dead, start, then for each of `firsts` "one character read" and "one character
+    # read after a gap, which it may continue"; then the old states.
     read = {state: 2 + i for i, state in enumerate(firsts)}
     gap = {state: 2 + len(firsts) + i for i, state in enumerate(firsts)}
     old = 2 + 2 * len(firsts)
@@ -104,7 +105,7 @@ def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> Cutter:
     ends_at[old:] = accepting * MATCH
     begins = transitions[1].tolist()
     moves[1] = [read[state] for state in begins]
-    # After a gap: on with it, if the next character may belong to it.
+    # After a gap: continue it if the next character may belong to it.
     onward = np.array([0 if not is_gap[state].any() else gap[state] for state in begins])
     for state in firsts:
         here = is_gap[state]
@@ -118,17 +119,17 @@ def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> Cutter:
 
 
 def is_definite(cutter: Cutter) -> bool:
-    """Whether each pre-token's end is known there and then: with the next character."""
+    """Whether the end of every pre-token is known as soon as the next character is."""
     live = cutter.ends[1:].astype(bool)
     n = cutter.moves.shape[1]
     return bool((live[:, :n] | (cutter.moves[1:] > 0)).all() and live[1:, n].all())
 
 
 def _joined(whole: Cutter, split: Split) -> Cutter:
-    """Matches joined with what is beside them, as the behavior says.
+    """Join each match with its neighbor, as the behavior says.
 
-    States are (pre-token so far is complete, state of `whole` in what comes next): what comes next
-    belongs to the pre-token if it is what the behavior joins.
+    A state says whether the first part of the pre-token is complete, and the state of `whole` in
+    the current part. The next part belongs to the same pre-token if the behavior joins the two.
     """
     whole = Cutter(*minimised(*whole))
     if not is_definite(whole):
@@ -141,7 +142,7 @@ def _joined(whole: Cutter, split: Split) -> Cutter:
         "contiguous": (MATCH, MATCH),
     }[split.behavior]
     n_states = len(moves)
-    # The first part in the old states, the second part in the new ones above them.
+    # Old states are for the first part, new states above them for the second.
     table = np.zeros((2 * n_states, n), np.int64)
     found = np.zeros((2 * n_states, n + 1), np.uint8)
     second = moves[1].astype(np.int64) + n_states
@@ -161,9 +162,7 @@ def _joined(whole: Cutter, split: Split) -> Cutter:
 
 
 def ends_of(cutter: Cutter) -> tuple[Bools, Bools]:
-    """For each state of a definite automaton, whether it can end a pre-token that is kept, and one
-    that is dropped.
-    """
+    """For each state of a definite automaton: can the pre-token be kept; can it be dropped."""
     moves, ends = cutter
     n = moves.shape[1]
 
@@ -175,7 +174,7 @@ def ends_of(cutter: Cutter) -> tuple[Bools, Bools]:
 
 
 def _leading_to(states: Bools, moves: Uint16) -> Bools:
-    """The states from which some text leads to one of these, which are among them."""
+    """The given states, and all states from which some text leads to one of them."""
     found = states.copy()
     found[0] = False
     while (more := found | found[moves].any(axis=1)).sum() > found.sum():
@@ -184,10 +183,10 @@ def _leading_to(states: Bools, moves: Uint16) -> Bools:
 
 
 def without_dropped(cutter: Cutter, where: str) -> tuple[Uint16, Uint8]:
-    """The tables of `Pattern`: what is dropped becomes characters that no pre-token begins with.
+    """Tables for `Pattern`: dropped pre-tokens become characters that no pre-token begins with.
 
-    The scanner tries again after each of them. So in a pre-token that is dropped, a later
-    character must be as good as the first, and nothing before its end may be one to keep.
+    The scanner restarts after each such character. So every character of a dropped pre-token must
+    behave like its first, and no pre-token to keep may end inside a dropped one.
     """
     moves, ends = cutter
     if not (ends == DROP).any():

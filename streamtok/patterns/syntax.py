@@ -1,10 +1,10 @@
 """The grammar of pre-tokenization patterns: text in, a small tree out.
 
-The dialect is what Rust's `fancy-regex` (inside tiktoken) and Python's `regex` read alike. Where
-the two disagree about a spelling, as on `\\Z` or on `[` inside a set, it is refused by name rather
+The dialect is the common part of Rust's `fancy-regex` (inside tiktoken) and Python's `regex`. A
+spelling that the two read differently, such as `\\Z` or `[` inside a set, is refused by name rather
 than guessed. Real patterns need two exceptions, both as in tiktoken: `$` is the very end of input,
-and `(?i:...)` is simple case folding without Turkish. Nothing here knows about automata; whether
-one can follow a construct is decided here only where the syntax alone tells.
+and `(?i:...)` is simple case folding without Turkish. This module does not know about automata: it
+refuses a construct that none can follow only if the syntax alone shows this.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["MAX_DEPTH", "MAX_REPEAT", "parse"]
 
 MAX_REPEAT = 1000
 MAX_DEPTH = 100
-FOLDING_STEPS = 200  # what folding any set takes, in steps of the budget
+FOLDING_STEPS = 200  # cost of folding any set, in steps of the budget
 
 
 def parse(source: str, budget: Budget) -> Node:
@@ -45,7 +45,7 @@ _REFUSED_ESCAPES = (
     dict.fromkeys("bB<>", "word boundary")
     | dict.fromkeys("AG", "start anchor")
     | dict.fromkeys("0123456789kg", "back-reference")
-    | {"Z": "end anchor before a line break"}  # the very end in Python, not so in Rust
+    | {"Z": "end anchor before a line break"}  # in Python, the very end; not in Rust
     | {"K": "start reset", "R": "line break escape", "X": "grapheme escape"}
     | {"h": "escape", "H": "escape", "N": "escape", "e": "escape"}
 )
@@ -153,9 +153,9 @@ class _Parser:
         possessive = not lazy and self.skip("+")
         if self.quantifier() is not None:
             self.fail("multiple repeat", position)
-        self.budget.spend(self.at - start)  # what can_be_empty may have to look at, a step each
+        self.budget.spend(self.at - start)  # can_be_empty may visit all of it
         if can_be_empty(node) and (high is None or high > 1):
-            # Engines differ in when they leave a loop that has stopped moving.
+            # Engines differ in when they leave a loop that no longer consumes text.
             self.refuse("repeat of something that can be empty", start, self.at)
         repeat = Repeat(node, low, high, lazy)
         return Atomic(repeat, self.source[start : self.at], start) if possessive else repeat
@@ -177,7 +177,7 @@ class _Parser:
         return low, (int(match[3]) if match[3] else None) if match[2] else low
 
     def atom(self, flags: _Flags) -> Node | None:
-        """The next item, None for a comment."""
+        """The next item, or None for a comment."""
         start = self.at
         char = self.source[start]
         if char == "(":
@@ -193,7 +193,7 @@ class _Parser:
             self.fail("nothing to repeat", start)
         self.at += 1
         if char == "{":
-            self.refuse("brace that begins no repeat", start, self.at)  # fuzzy to `regex`
+            self.refuse("brace that begins no repeat", start, self.at)  # fuzzy matching in `regex`
         if char == "^":
             self.refuse("start anchor", start, self.at)
         if char == "$":
@@ -224,7 +224,7 @@ class _Parser:
         elif letters := self.flag_letters():
             self.at += 3 + len(letters)
             if self.source[self.at - 1] == ")":
-                # In Rust such a flag holds up to the end of its group; Python has changed its mind.
+                # In Rust, such a flag applies up to the end of its group; Python's rule changed.
                 self.refuse("flag that is not at the start", start, self.at)
             flags = self.changed(flags, letters, start)
         elif not self.skip("(?:"):
@@ -239,7 +239,7 @@ class _Parser:
         return node
 
     def look_ahead(self, node: Node, negated: bool, start: int) -> Condition:
-        """The condition on the next character that a one-character look-ahead is."""
+        """A one-character look-ahead as a condition on the next character."""
         sets, at_end = [], False
         for option in node.options if isinstance(node, Choice) else (node,):
             if not isinstance(option, (SetNode, Condition)):
@@ -253,7 +253,7 @@ class _Parser:
     # -- flags
 
     def flag_letters(self) -> str:
-        """The letters of `(?i` if that is what comes next and `:` or `)` follows."""
+        """The flag letters if an opening such as `(?i:` or `(?i)` comes next, else ""."""
         match = _FLAG_LETTERS.match(self.source, self.at)
         return match[1] if match else ""
 
@@ -283,7 +283,7 @@ class _Parser:
         return self.table.fold(charset)
 
     def escape(self, flags: _Flags, in_set: bool = False) -> int | CharSet:
-        """What a backslash and its letter stand for: one code point, or a set of them."""
+        """Read a backslash escape: a code point or a set of code points."""
         start = self.at
         self.at += 2
         letter = self.source[start + 1 : self.at]
@@ -346,7 +346,7 @@ class _Parser:
         sets: list[CharSet] = []
         ranges: list[tuple[int, int]] = []
         first = True
-        common: CharSet | None = None  # of what is before each `&&`
+        common: CharSet | None = None  # of the operands before each `&&`
         while first or not self.looking_at("]"):
             position = self.at
             if not first and self.skip("&&"):
@@ -382,7 +382,7 @@ class _Parser:
         sets: list[CharSet],
         flags: _Flags,
     ) -> CharSet:
-        """What these have, and `common` if it is there."""
+        """The union of `ranges` and `sets`, folded; intersected with `common` unless it is None."""
         self.budget.spend(len(ranges) + sum(len(charset.toggles) for charset in sets))
         charset = self.folded(CharSet.union([CharSet.from_ranges(ranges), *sets]), flags)
         return charset if common is None else common & charset

@@ -1,7 +1,7 @@
-"""The tree of a pre-tokenization pattern: what the parser makes and the compiler takes.
+"""The tree of a pre-tokenization pattern: the parser's output and the compiler's input.
 
-A character set is already folded and negated when it enters the tree, so that no flag survives
-parsing. Groups leave no trace: which part of a pre-token matched what is of no use here.
+Character sets are folded and negated before they enter the tree, so no flag survives parsing.
+Capture groups are not kept: nothing here needs to know which part of a pattern matched.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class SetNode:
-    """One character out of a set."""
+    """One character of a set."""
 
     charset: CharSet
 
 
 @dataclass(frozen=True)
 class Condition:
-    """No character, but the next one is in `charset`, or is missing if `at_end`."""
+    """An empty match before a character of `charset` or, if `at_end`, at the end of input."""
 
     charset: CharSet
     at_end: bool
@@ -39,7 +39,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Sequence:
-    """One part after the other; no parts match the empty string."""
+    """The parts in order; a sequence without parts matches the empty string."""
 
     parts: tuple[Node, ...]
 
@@ -63,7 +63,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Atomic:
-    """The first match of `item` and no other: `(?>...)`, and what possessive quantifiers mean."""
+    """Only the first match of `item`: `(?>...)`, and possessive quantifiers."""
 
     item: Node
     text: str  # as written, for messages
@@ -74,7 +74,7 @@ Node = SetNode | Condition | Sequence | Choice | Repeat | Atomic
 
 
 def can_be_empty(node: Node) -> bool:
-    """Whether `node` can match without taking a character."""
+    """Whether `node` can match without consuming a character."""
     match node:
         case SetNode():
             return False

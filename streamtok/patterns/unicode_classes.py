@@ -1,9 +1,9 @@
 """Sets of code points, and the Unicode properties that pre-tokenization patterns name.
 
-The properties come from a table in the package data, made by `tools/make_unicode.py` from one
-pinned Unicode version, the one of the reference encoders. Nothing here asks the interpreter's
-`unicodedata`, whose answers depend on the Python version. Only compiling a pattern needs this
-module; using a compiled one does not.
+The properties come from a table in the package data. `tools/make_unicode.py` makes it from one
+pinned Unicode version, that of the reference encoders. The interpreter's `unicodedata` is not used,
+since it depends on the Python version. Only compiling a pattern needs this module; using a compiled
+pattern does not.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ _IN_WORDS = ("Alphabetic", "Mn", "Mc", "Me", "Nd", "Pc")  # as \w, but without j
 class CharSet:
     """An immutable set of code points.
 
-    `toggles` is strictly increasing: membership changes at each of them, so a code point is in
-    the set if an odd number of toggles is not above it.
+    `toggles` is strictly increasing. Membership changes at each toggle, so a code point is in the
+    set if an odd number of toggles are at or below it.
     """
 
     __slots__ = ("toggles",)
@@ -74,7 +74,7 @@ class CharSet:
 
     @classmethod
     def from_ranges(cls, ranges: Iterable[tuple[int, int]]) -> CharSet:
-        """The union of `ranges`, whose ends are included."""
+        """The union of `ranges`, with both ends included."""
         toggles: list[int] = []
         for low, high in sorted(ranges):
             if toggles and low <= toggles[-1]:
@@ -96,11 +96,11 @@ class CharSet:
 
     @classmethod
     def union(cls, sets: Iterable[CharSet]) -> CharSet:
-        """Everything that is in one of `sets`."""
+        """The union of `sets`."""
         return cls.from_ranges(pair for charset in sets for pair in charset.ranges())
 
     def ranges(self) -> list[tuple[int, int]]:
-        """The runs of members, ends included."""
+        """The runs of members, with both ends included."""
         return list(zip(self.toggles[::2].tolist(), (self.toggles[1::2] - 1).tolist(), strict=True))
 
     def code_points(self) -> Toggles:
@@ -108,7 +108,7 @@ class CharSet:
         return np.flatnonzero(self.contains(np.arange(CODE_POINTS)))
 
     def contains(self, points: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
-        """For each of `points`, whether it is a member."""
+        """Whether each of `points` is a member."""
         inside: npt.NDArray[np.bool_] = np.searchsorted(self.toggles, points, side="right") % 2 == 1
         return inside
 
@@ -176,9 +176,9 @@ class UnicodeTable:
         return charset | CharSet.from_code_points(variants.tolist())
 
     def find(self, name: str) -> CharSet | None:
-        """The set that `\\p{name}` stands for, None if the table does not have it.
+        """The set that `\\p{name}` means, or None if the table does not have it.
 
-        Case, white space, `-` and `_` in names mean nothing, as in Unicode's loose matching.
+        Ignores case, spaces, `-` and `_` in names, as in Unicode's loose matching.
         """
         kind, separator, value = name.partition("=")
         names, known = _loose_names(), _loose(value if separator else name)
@@ -203,16 +203,16 @@ class UnicodeTable:
 
 
 def as_in_reference(text: str) -> str:
-    """`text` with other characters for those that a later Unicode version may class differently.
+    """Replace the characters of `text` that a later Unicode version may classify differently.
 
-    The result has the same length, and any release of the `regex` package from Unicode 16 on, so at
-    least `UnicodeTable.regex_version`, cuts it where the reference encoders cut `text`.
+    The result has the same length. Releases of the `regex` package with Unicode 16 or later, such
+    as `UnicodeTable.regex_version`, cut it where the reference encoders cut `text`.
     """
     if text.isascii():
         return text
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").copy()
     points[UnicodeTable.load().sets["Cn"].contains(points)] = 0xFDD0  # unassigned, and stays so
-    points[points == 0x295] = 0x250  # a lower case letter, which 0x295 was up to Unicode 16
+    points[points == 0x295] = 0x250  # a lower-case letter, as 0x295 was up to Unicode 16
     return points.tobytes().decode("utf-32-le", "surrogatepass")
 
 

@@ -1,19 +1,18 @@
-"""What more there is to know of a class of windows than its number: three flags, off the DFA.
+"""Three flags for the classes of windows, derived from the DFA.
 
-Windows (`windows.py`) see four characters. Two things that they leave open can be told by looking a
-little farther, with one bit for each class of characters:
+Windows (`windows.py`) see four characters. Two cases that they leave undecided can be settled by
+looking a little farther, with a few bits for each class of characters:
 
-- *Runs.* A row of spaces begins a pre-token in some patterns unless a newline comes after it. The
-  window at its beginning sees only spaces; the character that ends the run decides. RUN is a class
-  whose rows are worth looking along, ENDS_RUN a character that, coming after such a row, makes sure
-  that a pre-token begins where the window was open. Sure means: for every state that the walk can
-  be in before the window, and every length of the row.
-- *Triggers that do nothing.* An apostrophe after a blank is followed by no contraction. HARMLESS is
-  a character right before the trigger after which followers are like all other letters, in every
-  state; then the pair opens no windows.
+- *Runs.* In some patterns, a run of spaces begins a pre-token unless a newline follows the run. The
+  window at the start of the run sees only spaces; the character that ends the run decides. RUN
+  flags a class whose runs are worth scanning. ENDS_RUN flags a class that, directly after such a
+  run, guarantees that a pre-token begins where the window was undecided: for every state that the
+  walk can be in before the window, and every length of the run.
+- *Triggers without effect.* An apostrophe after a space begins no contraction. HARMLESS flags a
+  class; if the trigger comes directly after it, followers are like all other letters in every
+  state, so the pair leaves no window undecided.
 
-Nothing here depends on what a pattern is for, and a pattern for which nothing can be shown has no
-flags.
+Flags are proved from the automaton alone, for any pattern. Without a proof there is no flag.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from .automaton import Automaton
 __all__ = ["ENDS_RUN", "HARMLESS", "RUN", "WindowFlags"]
 
 ENDS_RUN, RUN, HARMLESS = 16, 32, 64  # added to the number of the class
-_BEFORE, _HERE, _LATER, _NEVER = range(4)  # where a pre-token could end last, seen from here
+_BEFORE, _HERE, _LATER, _NEVER = range(4)  # last possible end, relative to the middle of the window
 
-# A pre-token that holds the first character of the window: its state, where it could end last; then
-# the same of one that begins before the second. In state 0 it has ended there.
+# The state and last possible end of the pre-token that holds the first character of the window;
+# then those of a pre-token that begins with the second. In state 0, it has ended there.
 _Walks = tuple[int, int, int, int]
 
 
 class WindowFlags:
     """Finds the flags of one automaton.
 
-    states: all that the walk can be in where windows hold. members: for each class of windows, a
-    class of the automaton that is like it.
+    states: all states that the walk can be in where windows are valid. members: for each class of
+    windows, a class of the automaton that behaves like it.
     """
 
     def __init__(self, automaton: Automaton, states: Iterable[int], members: list[int]) -> None:
@@ -50,9 +49,9 @@ class WindowFlags:
         self._members = members
 
     def runs(self, is_open: npt.NDArray[np.bool_], never: set[int]) -> tuple[list[int], set[int]]:
-        """Classes with RUN, and those with ENDS_RUN: what is sure after all of the former.
+        """The classes to flag RUN, and those to flag ENDS_RUN, which settle runs of all the former.
 
-        is_open: bool [k, k, k, k], the windows that are undecided. never: classes without RUN.
+        is_open: bool [k, k, k, k], the undecided windows. never: classes that must not be RUN.
         """
         ends: dict[int, set[int]] = {}
         for x in range(len(self._members)):
@@ -70,17 +69,17 @@ class WindowFlags:
         common: set[int] = set()
         for x in sorted(ends, key=lambda x: -len(ends[x])):
             both = common & ends[x] if best else ends[x]
-            if 2 * len(both) >= len(common):  # rows of fewer kinds, rather than few ends
+            if 2 * len(both) >= len(common):  # prefer few RUN classes to few ENDS_RUN
                 best, common = [*best, x], both
         return best, common
 
     def harmless(
         self, ascii_classes: list[int], trigger: int, followers: dict[int, int]
     ) -> set[int]:
-        """Classes of the automaton after which the trigger does nothing: of those of characters."""
+        """The classes in `ascii_classes` directly after which the trigger has no effect."""
 
         def tells(state: int) -> bool:
-            """Whether a follower differs here from the letter that stands for it."""
+            """Whether some follower and the class it is like differ in this state."""
             return any(
                 self._row(state, f) != self._row(state, like) for f, like in followers.items()
             )
@@ -93,7 +92,7 @@ class WindowFlags:
                 following = self._transitions[state][trigger] if state else 0
                 if following and tells(following):
                     return True
-                # Another pre-token may begin with the trigger, unless this one surely holds it.
+                # A new pre-token may begin with the trigger, unless this one surely includes it.
                 ends = state and self._accepts[state][trigger] and not self._settled[following]
                 if ends and fresh_tells:
                     return True
@@ -105,7 +104,7 @@ class WindowFlags:
         return self._transitions[state][number], self._accepts[state][number]
 
     def _along(self, lefts: list[list[int]], x: int) -> set[_Walks]:
-        """All that can be where a row of two or more ends, which began after such a left half."""
+        """All walks possible after one of `lefts` and a run of two or more of the class x."""
         at_once = set()
         for a, b in lefts:
             first, second, row = (self._members[number] for number in (a, b, x))
@@ -129,7 +128,7 @@ class WindowFlags:
         return found
 
     def _after(self, walk: _Walks, number: int) -> _Walks:
-        """One more character of the class, which is after the position."""
+        """The walk after one more character of the class, to the right of the window's middle."""
         state, end, fresh, fresh_end = walk
         if state and self._accepts[state][number]:
             end = _LATER
@@ -138,11 +137,11 @@ class WindowFlags:
         return self._transitions[state][number], end, self._transitions[fresh][number], fresh_end
 
     def _is_sure(self, walk: _Walks, number: int) -> bool:
-        """Whether this character settles that a pre-token begins at the position."""
+        """Whether this class, after the walk, guarantees a pre-token start at the middle."""
         state, end, fresh, fresh_end = self._after(walk, number)
         if state:
             return False
-        if end == _BEFORE:  # the other one began where the first ended
+        if end == _BEFORE:  # the second pre-token began where the first ended
             return fresh == 0 and fresh_end == _HERE
-        # NEVER: nothing could be in this state before the window.
+        # _NEVER: a contradiction, so the walk was not in this state before the window.
         return end in (_HERE, _NEVER)

@@ -1,33 +1,33 @@
-"""Where pre-tokens begin, seen from four characters: window tables, derived from a pattern's DFA.
+"""Window tables, which find pre-token starts from four characters; derived from a pattern's DFA.
 
 Whether a pre-token begins at position i is nearly always decided by the characters i - 2, i - 1, i
-and i + 1, whatever comes before and after. Deciding from a window has no dependency from one byte
-to the next, as a walk has, so it can be done for 64 bytes at once (`_core/scan/windows.h`). What a
-window leaves undecided is walked.
+and i + 1, whatever comes before and after. Unlike a walk, a decision from a window does not depend
+on the previous byte, so 64 bytes can be decided in parallel (`_core/scan/windows.h`). Positions
+that windows leave undecided are walked.
 
-Derivation. Let q be the state before character i - 2 of the walk over the pre-token that holds that
-character: any state that the automaton can be in. The classes of the four characters take q to the
-places where this pre-token may end, and, if it ends before character i - 1, the start state to the
-places where the next one may. If for every q a boundary at i follows, or for every q none does, the
-window is decided. That all states are tried makes it sound for every text; what it costs is windows
-that some state, however rare, leaves open.
+Derivation. Consider the pre-token that holds character i - 2. Let q be the state of its walk before
+that character: any state that the automaton can be in. From q, the classes of the four characters
+determine where this pre-token may end and, if that is before character i - 1, where the next
+pre-token may end. The window is decided if every q leads to a boundary at i, or if none does. As
+all states are tried, this is sound for every text; the price is that one rare state can leave a
+window undecided.
 
 Some states are reached only after a rare pair of characters: the *trigger*, which is the
 apostrophe of English contractions, and one of its *followers*, s, t, d and so on. Without that
-pair, followers are letters like all others, fewer characters need to be told apart and more windows
-are decided. So windows that hold such a pair, or come less than `reach` characters after one, stay
-undecided, and the others need only the states that are left when `reach` characters without it have
-passed.
+pair, followers are letters like all others, so fewer classes are needed and more windows are
+decided. So windows that contain such a pair, or begin less than `reach` characters after one, stay
+undecided. The other windows need only the states that remain after `reach` characters without a
+pair.
 
-What no window can tell is how many digits have passed where a pattern takes them in threes. Where
-such a run begins is decided, and from there on it is a matter of counting. What two more flags of a
-class tell, about rows of white space and about triggers, is in `window_flags.py`.
+No window can tell how many digits came before, if a pattern takes them in threes. It does decide
+where such a run of digits begins; from there the scanner counts. `window_flags.py` derives further
+flags, about runs of white space and about triggers.
 
-Characters that are skipped are pre-tokens here (`Automaton.closed`); the scanner tells them apart
-by their class.
+Characters that the pattern skips are pre-tokens here (`Automaton.closed`); the scanner recognizes
+them by their class.
 
-The idea of such masks is from the hand-written ones of gigatoken and fastokens; deriving them from
-the automaton makes them cover every pattern that compiles and leaves nothing to get wrong by hand.
+The idea of such masks comes from the hand-written ones of gigatoken and fastokens. Deriving them
+from the automaton covers every pattern that compiles and avoids mistakes by hand.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ __all__ = ["BEGIN", "NO_BEGIN", "UNDECIDED", "derive_windows"]
 
 MAX_REACH = 5
 MAX_COUNT = 8
-FOLLOWER = 128  # added to the class, as the flags of `window_flags.py`
-CLASS = MAX_WINDOW_CLASSES - 1  # the bits of the number
+FOLLOWER = 128  # added to the class, like the flags of `window_flags.py`
+CLASS = MAX_WINDOW_CLASSES - 1  # mask of the class number
 NO_BEGIN, BEGIN, UNDECIDED = 0, 1, 2
 NONE = 255
-_STEP = 64  # cells in the time of one step in Python
-MAX_CELLS = 1 << 24  # of tables gone through: patterns in use take less than a tenth
+_STEP = 64  # table cells that numpy processes in the time of one step in Python
+MAX_CELLS = 1 << 24  # limit of table cells processed: patterns in use take less than a tenth
 
 Uint8 = npt.NDArray[np.uint8]
-States = npt.NDArray[np.bool_]  # (2, n_states): where the last character was the trigger: row 1
+States = npt.NDArray[np.bool_]  # (2, n_states): row 1 if the last character was the trigger
 
 
 def derive_windows(pattern: Automaton) -> Windows | None:
-    """The windows of `pattern`, or None where windows of this size cannot help.
+    """The windows of `pattern`; None if windows of this size cannot help, or take too long to find.
 
-    Or where finding them would take too long: without them all is walked: equal, slower.
+    Without windows, the scanner walks all text: same result, slower.
     """
     closed = pattern.closed
     if closed is None:
@@ -79,11 +79,11 @@ def derive_windows(pattern: Automaton) -> Windows | None:
 
 
 class _TooMuch(Exception):
-    """More work than it may be."""
+    """The work exceeds its limit."""
 
 
 class _Work:
-    """Counts the cells of tables that are gone through."""
+    """Counts the table cells that are processed."""
 
     def __init__(self, cells: int) -> None:
         self.cells = cells
@@ -95,13 +95,13 @@ class _Work:
 
 
 def _single(ascii_classes: npt.NDArray[np.int64]) -> list[int]:
-    """The ASCII characters that are alone in their class, as far as ASCII goes."""
+    """The ASCII characters that share their class with no other ASCII character."""
     values, counts = np.unique(ascii_classes, return_counts=True)
     return [int(np.flatnonzero(ascii_classes == value)[0]) for value in values[counts == 1]]
 
 
 def _rate(windows: Windows) -> float:
-    """The share of undecided windows in a text of independent characters, frequent ones as here."""
+    """The share of undecided windows in random text, mostly of spaces and lower-case letters."""
     frequency = np.ones(128)
     frequency[[ord(" "), *range(ord("a"), ord("z") + 1)]] = 20
     classes = windows.classes & CLASS
@@ -120,12 +120,12 @@ def _with_trigger(
     states, reach = _states_without(pattern, trigger_class, set(followers), work)
     if reach > MAX_REACH:
         return None
-    columns: dict[bytes, int] = {}  # characters that no remaining state tells apart are one
+    columns: dict[bytes, int] = {}  # characters that no remaining state tells apart share one
     classes = np.zeros(128, np.uint8)
     members: list[int] = []
     work.spend(128 * pattern.n_states)
     for point, number in enumerate(ascii_classes.tolist()):
-        # Right after the trigger, a follower may be taken for what it otherwise is.
+        # After the trigger, a follower may pass for the class it is like: see `_followers`.
         as_any = followers.get(number, number)
         column = _outcomes(pattern, states[0], number) + _outcomes(pattern, states[1], as_any)
         if column not in columns:
@@ -144,7 +144,7 @@ def _with_trigger(
 def _with_flags(
     pattern: Automaton, ascii_classes: npt.NDArray[np.int64], windows: Windows, work: _Work
 ) -> Windows:
-    """The same windows, with the flags of their classes."""
+    """The windows with the flags of `window_flags.py` added to their classes."""
     followers: dict[int, int] = {}
     trigger_class = -1
     if windows.trigger != NONE:
@@ -174,14 +174,14 @@ def _with_flags(
 
 
 def _all_windows(windows: Windows, k: int) -> Uint8:
-    """uint8 [k, k, k, k]: the decisions, class by class."""
+    """uint8 [k, k, k, k]: the decision for every four classes."""
     a, b, c, d = np.ix_(range(k), range(k), range(k), range(k))
     found: Uint8 = windows.decisions[windows.lefts[a, b], windows.rights[c, d]]
     return found
 
 
 def _outcomes(pattern: Automaton, states: npt.NDArray[np.bool_], number: int) -> bytes:
-    """What a character of the class `number` does in these states."""
+    """Transitions and acceptances of the class `number` in these states, as comparable bytes."""
     next_states: bytes = pattern.transitions[states, number].tobytes()
     accepts: bytes = pattern.accepts[states, number].tobytes()
     return next_states + accepts
@@ -190,7 +190,7 @@ def _outcomes(pattern: Automaton, states: npt.NDArray[np.bool_], number: int) ->
 def _followers(
     pattern: Automaton, ascii_classes: npt.NDArray[np.int64], trigger_class: int, work: _Work
 ) -> dict[int, int]:
-    """dict[int, int]: classes that only matter after the trigger, each to the class it is like."""
+    """The classes that matter only after the trigger, each with the class it is otherwise like."""
     states, _ = _states_without(pattern, trigger_class, set(range(pattern.n_classes)), work)
     numbers, sizes = np.unique(ascii_classes, return_counts=True)
     alike: dict[bytes, int] = {}
@@ -201,7 +201,7 @@ def _followers(
         base = alike.setdefault(_outcomes(pattern, states[0], number), number)
         if base != number:
             followers[number] = base
-    # Only those that matter nowhere else than right after it: not after something in between.
+    # Keep only classes that matter directly after the trigger, not farther after it.
     while followers:
         states, _ = _states_without(pattern, trigger_class, set(followers), work)
         farther = [
@@ -219,9 +219,9 @@ def _followers(
 def _states_without(
     pattern: Automaton, trigger_class: int, followers: set[int], work: _Work
 ) -> tuple[States, int]:
-    """The states possible after enough characters, no such pair among them; and how many these are.
+    """The states possible after `reach` characters without a trigger and follower; and `reach`.
 
-    Those that a pre-token can be in that began within these characters are among them.
+    These include the states of pre-tokens that begin within these characters.
     """
     every = np.arange(pattern.n_classes) != trigger_class
     others = every & ~np.isin(np.arange(pattern.n_classes), list(followers))
@@ -253,9 +253,10 @@ def _states_without(
 
 
 def _counted(pattern: Automaton, members: list[int], classes: Uint8) -> tuple[int, int]:
-    """The class of which a number of characters in a row is a pre-token, and that number.
+    """The class whose runs are cut into pre-tokens of a fixed length, and that length.
 
-    Only a class of consecutive characters: the plain windows find them by a comparison with two.
+    Only a class of consecutive ASCII characters: the plain windows find these by comparing with
+    the first and the last.
     """
     best = (0, NONE, 0)
     for number, member in enumerate(members):
@@ -273,17 +274,17 @@ def _counted(pattern: Automaton, members: list[int], classes: Uint8) -> tuple[in
 
 
 def _decisions(pattern: Automaton, states: list[int], members: list[int]) -> Uint8:
-    """uint8 [k, k, k, k]: what the windows of k classes decide."""
+    """uint8 [k, k, k, k]: the decision for every window of k classes."""
     k = len(members)
     transitions = pattern.transitions[:, members]
     accepts = pattern.accepts[:, members].astype(bool)
     settled = pattern.settled.astype(bool)
     c1, c2, c3 = np.ix_(range(k), range(k), range(k))
-    begins = np.zeros((k, k, k, k), bool)  # by some way
+    begins = np.zeros((k, k, k, k), bool)  # from some state
     absent = np.zeros((k, k, k, k), bool)
 
-    # A pre-token that begins before the second character. An accepting state that is left for good
-    # has accepted: the pattern is total.
+    # A pre-token that begins with the second character. The pattern is total, so a pre-token that
+    # reaches the dead state has accepted before.
     state = transitions[1][c1]
     may_end = accepts[state, c2]
     state = transitions[state, c2]
@@ -325,7 +326,7 @@ def _decisions(pattern: Automaton, states: list[int], members: list[int]) -> Uin
 def _factored(
     decided: Uint8, classes: Uint8, trigger: int, reach: int, counted: int, run: int
 ) -> Windows | None:
-    """The same decisions by way of the two halves, or None if these are too many."""
+    """The decisions factored by the two halves of a window; None if there are too many halves."""
     k = decided.shape[0]
     by_left, lefts = np.unique(decided.reshape(k * k, k * k), axis=0, return_inverse=True)
     table, rights = np.unique(by_left, axis=1, return_inverse=True)
