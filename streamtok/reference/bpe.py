@@ -5,14 +5,14 @@ code with it, and compare it with tiktoken. A text becomes ids in three steps:
 
 1. Allowed special tokens are found. They cut the text into segments.
 2. The pre-tokenization pattern cuts each segment into pre-tokens. No token crosses their ends.
-3. A pre-token that is a token becomes its id. Any other starts as single bytes, and the pair of
-   neighbours with the best rank is merged, again and again.
+3. A pre-token that is a token becomes its id. Any other starts as single bytes; then the pair of
+   neighbours with the best rank is merged, until no pair can be.
 
 A rank is both the priority of a merge and the id of its result: `{b"a": 0, b"b": 1, b"ab": 2}`.
 
 Pre-tokens are found with the `regex` package, not with the tables of `patterns/pattern.py`, so any
-pattern that `regex` understands works. Two things mean more to `regex` than to tiktoken: `\\Z`, and
-an i inside `(?i:...)`, which also matches the Turkish ones.
+pattern that `regex` supports works. Two constructs differ from tiktoken: `\\Z`, which here matches
+only at the very end, and an i inside `(?i:...)`, which also matches the Turkish letters.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
     "to_text",
 ]
 
-MATCH_SECONDS = 2.0  # for any text; the patterns of real files take some 1e-6 a character
+MATCH_SECONDS = 2.0  # for any text; patterns of real files take about 1e-6 for each character
 SECONDS_PER_CHARACTER = 2e-5
 
 Part = TypeVar("Part", bytes, str)
@@ -54,7 +54,7 @@ Merges = Sequence[tuple[bytes, bytes]]
 
 
 def split(pattern: str, text: str) -> list[str]:
-    """The pre-tokens of `text`. Characters that the pattern does not match are left out.
+    """The pre-tokens of `text`. Characters that the pattern does not match are dropped.
 
     >>> split(r" ?\\p{L}+|\\s", "to be\\n")
     ['to', ' be', '\\n']
@@ -63,10 +63,10 @@ def split(pattern: str, text: str) -> list[str]:
 
 
 def split_in_turn(patterns: Iterable[str], text: str) -> list[str]:
-    """The pre-tokens of `text` where each pattern cuts the results of the pattern before it.
+    """The pre-tokens of `text` if each pattern cuts the results of the pattern before it.
 
-    Characters between two matches are a pre-token, too: nothing is left out. This is what Hugging
-    Face's sequences of Split pre-tokenizers with the behavior "Isolated" do.
+    The text between two matches is a pre-token, too, so nothing is dropped. Hugging Face's
+    sequences of Split pre-tokenizers with the behavior "Isolated" do the same.
     """
     parts = [text] if text else []
     for pattern in patterns:
@@ -79,10 +79,10 @@ def split_in_turn(patterns: Iterable[str], text: str) -> list[str]:
 
 
 def match_spans(pattern: str, text: str) -> list[tuple[int, int]]:
-    """Where the matches of a pattern are that are not empty.
+    """The spans of the non-empty matches of a pattern.
 
     The `regex` package backtracks: `(?:.*?,){12}P` takes 20 seconds for 30 commas, and more for
-    each further one. Raises PatternError where it takes more time than any pattern in use needs.
+    each further one. Raises PatternError if it takes longer than any pattern in use needs.
     """
     seconds = MATCH_SECONDS + len(text) * SECONDS_PER_CHARACTER
     # Match a text of the same length without characters that are newer than tiktoken's Unicode.
@@ -92,7 +92,7 @@ def match_spans(pattern: str, text: str) -> list[tuple[int, int]]:
     except TimeoutError:
         raise PatternError(
             f"the pattern {shortened(pattern)!r} takes more than {seconds:.2f} seconds to match "
-            "the text: it has no tables, and goes back too often"
+            "the text: it has no tables, and backtracks too often"
         ) from None
 
 
@@ -108,7 +108,7 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
             return r"\Z"
         return f"\\U{int(match['hex'], 16):08x}" if match["hex"] else match[0]
 
-    # Sets of sets, as in tiktoken; in V0 they are other sets, without an error.
+    # V1 has set operations, as in tiktoken; V0 reads them as other sets, without an error.
     version = regex.V1 if any(one in pattern for one in ("&&", "--", "~~")) else regex.V0
     return regex.compile(regex.sub(tokens, translated, pattern, flags=regex.DOTALL), version)
 
@@ -124,9 +124,9 @@ def bpe(ranks: Ranks, pretoken: bytes) -> list[int]:
 
 
 def merge(parts: list[Part], priority: Callable[[Part, Part], float | None]) -> list[Part]:
-    """What is left when no two neighbours merge any more.
+    """Merge neighbours until no two can merge, and return the remaining parts.
 
-    The two of the smallest priority merge first, the leftmost of equals; None: they never merge.
+    The pair with the smallest priority merges first, the leftmost of equals; None means never.
     """
     while True:
         found = [(priority(*pair), at) for at, pair in enumerate(pairwise(parts))]
@@ -147,8 +147,8 @@ def bpe_by_merges(
 ) -> list[int]:
     """The ids of a pre-token by a list of merges, in order of priority.
 
-    Ids do not tell the order here. Two tokens that form a third one merge only if the list has
-    that pair; the later place counts for a pair that is listed twice. ignore_merges: whether a
+    Here, priority does not depend on ids. Two tokens that form a third one merge only if the list
+    has that pair; if it is listed twice, the later position counts. ignore_merges: whether a
     pre-token that is a token becomes its id without merging, as in Hugging Face's files.
 
     >>> ids = {b"a": 7, b"b": 3, b"c": 5, b"ab": 0, b"bc": 1, b"abc": 2}
@@ -157,9 +157,9 @@ def bpe_by_merges(
     """
     if ignore_merges and pretoken in ids:
         return [ids[pretoken]]
-    places = {pair: place for place, pair in enumerate(merges)}
+    order = {pair: index for index, pair in enumerate(merges)}
     parts = [bytes([byte]) for byte in pretoken]
-    return [ids[part] for part in merge(parts, lambda left, right: places.get((left, right)))]
+    return [ids[part] for part in merge(parts, lambda left, right: order.get((left, right)))]
 
 
 def sentencepiece(
@@ -167,8 +167,8 @@ def sentencepiece(
 ) -> list[int]:
     """The ids of a text by SentencePiece's BPE. Spaces are U+2581; the text is one pre-token.
 
-    SentencePiece merges characters, not bytes: the two neighbours that form the token of the
-    highest score. A character that is not a token in the end becomes the ids of its bytes.
+    SentencePiece merges characters, not bytes: first the two neighbours that form the token with
+    the highest score. A remaining character that is not a token becomes the ids of its bytes.
     """
 
     def priority(left: str, right: str) -> float | None:
@@ -187,9 +187,9 @@ def to_text(data: str | bytes, errors: str = "strict") -> str:
     """`data` as the pattern sees it.
 
     Bytes are decoded. With "surrogateescape", each byte that is not UTF-8 becomes a lone surrogate,
-    which is encoded as that byte again. A str with lone surrogates is taken for such a text with
-    "surrogateescape". Otherwise it is repaired as in tiktoken: a surrogate pair becomes its
-    character, and a lone surrogate U+FFFD.
+    which is encoded as that byte again; lone surrogates in a str are treated likewise. Otherwise, a
+    str is repaired as in tiktoken: a surrogate pair becomes its character, and a lone surrogate
+    U+FFFD.
     """
     if isinstance(data, bytes):
         return data.decode("utf-8", errors)
@@ -223,7 +223,7 @@ def encode(
 ) -> list[int]:
     """The ids of `data`, with the special tokens in `allowed_special` recognised.
 
-    The longest one counts if several begin at the same place (tiktoken's choice is arbitrary).
+    If several begin at one offset, the longest is found (tiktoken's choice is arbitrary).
     """
     text = to_text(data, errors)
     allowed = sorted(set(special_tokens) & set(allowed_special), key=len, reverse=True)
@@ -240,7 +240,7 @@ def encode(
 def decode_bytes(
     ranks: Ranks, ids: Iterable[int], special_tokens: Mapping[str, int] | None = None
 ) -> bytes:
-    """The bytes that `ids` stand for. Raises `KeyError` for an unknown id."""
+    """The bytes that `ids` represent. Raises `KeyError` for an unknown id."""
     tokens = {rank: token for token, rank in ranks.items()}
     specials = {rank: token.encode() for token, rank in (special_tokens or {}).items()}
     return b"".join(tokens[i] if i in tokens else specials[i] for i in ids)
@@ -249,10 +249,10 @@ def decode_bytes(
 def stable_prefix(
     encode: Callable[[bytes], list[int]], data: bytes, continuations: Iterable[bytes]
 ) -> list[int]:
-    """The ids that `data` begins with, whichever of `continuations` follows it.
+    """The first ids that are the same, whichever of `continuations` follows `data`.
 
-    After `data`, a stream may have emitted a prefix of these ids, and nothing else. Continuations
-    that `encode` rejects because they are not UTF-8 are skipped.
+    After `data`, a stream may only have emitted a prefix of these ids. Continuations that `encode`
+    rejects because they are not UTF-8 are skipped.
     """
     common: list[int] | None = None
     for continuation in continuations:

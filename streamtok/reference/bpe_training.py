@@ -1,17 +1,17 @@
 """BPE training, slow and obvious: the tests compare the fast trainer with it.
 
-A text is cut into pre-tokens. Each pre-token starts as the list of its bytes. Then, again and
-again, the most frequent pair of neighbours gets the next id and is replaced everywhere, from left
-to right. Trainers differ in which of several equally frequent pairs they take first:
+A text is cut into pre-tokens. Each pre-token starts as the list of its bytes. Then the most
+frequent pair of neighbours gets the next id and is replaced everywhere, from left to right, and so
+on. Trainers differ in which of several equally frequent pairs they take first:
 
 raw    the pair with the smallest (left id, right id): rustbpe
 hf     the same, but with the bytes in the order of Hugging Face's ByteLevel alphabet
-first  the pair that comes first in the text as it is by now: minbpe's RegexTokenizer
+first  the pair that comes first in the text after the merges so far: minbpe's RegexTokenizer
 
-A limit of the length takes effect from three bytes on, and tokens are shorter than it, as those of
-Hugging Face's `max_token_length` are.
+With `max_token_length`, tokens of three bytes or more must be shorter than this limit, as in
+Hugging Face's trainer.
 
-Overlapping pairs count: "aaa" holds the pair (a, a) twice, although only one can be replaced. All
+Overlapping pairs count: "aaa" has the pair (a, a) twice, although only one can be replaced. All
 three trainers agree on that.
 
 The tie rules are those of karpathy/rustbpe `src/lib.rs`, huggingface/tokenizers
@@ -53,7 +53,7 @@ def replace_pair(ids: list[int], pair: Pair, new: int) -> list[int]:
 def train(
     documents: Iterable[str], vocab_size: int, pattern: str, **settings: Any
 ) -> list[tuple[bytes, bytes]]:
-    """The merges, in order. Merge i makes the token with id 256 + i. settings: of `next_merges`.
+    """The merges, in order. Merge i makes the token with id 256 + i. settings: see `next_merges`.
 
     >>> train(["low lower lowest"], 258, r"\\w+|\\s")
     [(b'l', b'o'), (b'lo', b'w')]
@@ -65,7 +65,7 @@ def train(
 def train_pretokens(
     pretokens: Iterable[bytes], vocab_size: int, **settings: Any
 ) -> list[tuple[bytes, bytes]]:
-    """`train`, for text that is already cut into pre-tokens.
+    """Like `train`, for text that is already cut into pre-tokens.
 
     >>> train_pretokens([b"low", b"lower"], 258)
     [(b'l', b'o'), (b'lo', b'w')]
@@ -85,9 +85,9 @@ def next_merges(
     max_token_length: int | None = None,
     join: Callable[[Token, Token], Token] = operator.add,
 ) -> list[tuple[Token, Token]]:
-    """The merges that give the new ids, in order, where training stands at these rows of ids.
+    """Continue training at these rows of ids; returns the merges for the new ids, in order.
 
-    join: what two tokens make.
+    There are fewer if no pair is frequent enough. join: makes a token from the two merged ones.
 
     >>> next_merges([[256, 119], [256, 101]], {101: b"e", 119: b"w", 256: b"lo"}, [300])
     [(b'lo', b'e')]
@@ -95,7 +95,7 @@ def next_merges(
     tokens = dict(tokens)
     order = {id: id for id in tokens}  # the order of ids for the smallest pair
     if tie == "hf":
-        order |= {byte: place for place, byte in enumerate(BYTES_IN_ORDER)}
+        order |= {byte: index for index, byte in enumerate(BYTES_IN_ORDER)}
     merges: list[tuple[Token, Token]] = []
     for new in new_ids:
         counts = Counter(pair for ids in rows for pair in pairwise(ids))  # in text order

@@ -1,12 +1,12 @@
 """The merge loop with a linked list and a heap: slow like `bpe.py`, but with the engine's steps.
 
-The parts of a pre-token are nodes of a linked list. Each pair of neighbours that merges is a
-candidate in a heap, the best rank first, then the leftmost. A merge changes its left node and takes
-the right one out. Candidates of either are then stale: they stay in the heap, and are dropped when
-they come up, because a node's version counts its changes and a candidate has the versions that it
-was made of. So a merge costs O(log n), where `bpe.py` looks at all pairs again.
+The parts of a pre-token are nodes of a linked list. Each pair of neighbours that can merge is a
+candidate in a heap, the best rank first, then the leftmost. A merge changes its left node and
+removes the right one. Candidates with either node are then stale. They stay in the heap and are
+dropped when popped: a node's version counts its changes, and a stale candidate has an old version.
+So a merge costs O(log n), whereas `bpe.py` scans all pairs again.
 
-An observer sees each step. It may look at the list and the heap, but must not change them.
+An observer is called at each step. It may read the list and the heap, but must not change them.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
-if TYPE_CHECKING:  # as importing `regex` takes longer than all of this
+if TYPE_CHECKING:  # importing `regex` takes longer than this module
     from .bpe import Ranks
 
 __all__ = ["Candidate", "HeapMerge", "MergeEvent", "Node", "bpe_by_heap"]
 
 T = TypeVar("T")
-Merged = Callable[[T, T], "tuple[int, T] | None"]  # the rank of a pair and what it becomes
+Merged = Callable[[T, T], "tuple[int, T] | None"]  # the rank of a pair and the merged part
 Event = Literal["pushed", "stale", "merged"]
 
 
 class Candidate(NamedTuple):
-    """A pair in the heap. Candidates compare by rank, then by place."""
+    """A pair in the heap. Candidates compare by rank, then by position."""
 
     rank: int
-    left: int  # the node, by the offset of its first byte
+    left: int  # the index of the left node
     right: int
     left_version: int
     right_version: int
@@ -38,13 +38,13 @@ class Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class Node(Generic[T]):
-    """A part: what it is, and its neighbours, by place; -1: there is none."""
+    """A part, with the indices of its neighbours, or -1 for none."""
 
     part: T
     before: int
     after: int
     version: int = 0
-    is_gone: bool = False  # it was the right one of a merge
+    is_gone: bool = False  # merged into its left neighbour
 
 
 class MergeEvent(NamedTuple):
@@ -79,7 +79,7 @@ class HeapMerge(Generic[T]):
         self._observer = observer
 
     def run(self) -> list[T]:
-        """list: the parts that are left. Can be called once."""
+        """Merge until no pair can, and return the remaining parts. Can be called once."""
         for at in range(len(self.nodes) - 1):
             self._push(at)
         while self.heap:
@@ -117,7 +117,7 @@ class HeapMerge(Generic[T]):
         self._push(candidate.left)
 
     def _push(self, at: int) -> None:
-        """Make a candidate of the node and the one after it, if they merge."""
+        """Push a candidate for the node and its right neighbour, if they can merge."""
         left = self.nodes[at]
         if left.after < 0:
             return
@@ -134,7 +134,7 @@ class HeapMerge(Generic[T]):
 
 
 def bpe_by_heap(ranks: Ranks, pretoken: bytes) -> list[int]:
-    """The ids of a pre-token by merging alone: always those of `bpe.bpe`.
+    """The ids of a pre-token by merging alone; always equal to those of `bpe.bpe`.
 
     >>> bpe_by_heap({b"a": 0, b"b": 1, b"ab": 2}, b"abb")
     [2, 1]

@@ -1,17 +1,16 @@
-"""The law of prompts, slow and obvious: rename, then encode.
+"""The encoding of prompts, slow and obvious: rename, then encode.
 
-1. Find the control tokens in each maximal run of control by itself, as the encoding finds tokens
-   there: leftmost; of those that begin at one place the one preferred; those that are `normalized`
-   between the others; other added tokens hide them as ever. `single_word` looks no further than
-   the run.
-2. Give each control token a fresh name with its flags. Put the names in place of the tokens found,
-   and encode with the names in place of all control tokens.
-3. Put the ids back.
+1. Find the control tokens in each maximal run of control separately, as the encoding finds tokens:
+   the leftmost first; at one offset, the preferred one; `normalized` tokens between the others.
+   Other added tokens hide them as usual. `single_word` does not look beyond the run.
+2. Give each control token a fresh name with its flags. Replace the tokens found by their names, and
+   encode with the names in place of all control tokens.
+3. Replace the ids of names by those of the tokens.
 
-So text makes no control token and destroys none: a name stands only where step 1 put it, and step 1
-has not seen the text. And where the plain search finds the same control tokens at the same places,
-the ids are those of the plain text: no part of an encoder reads a token's name, only where it is,
-and whether its first and its last character belong to a word.
+So text can neither make nor destroy a control token: a name occurs only where step 1 put it, and
+step 1 does not see text. If a plain search finds the same control tokens at the same offsets, the
+ids are those of the plain text: an encoder does not depend on the name of a token, only on its
+position, and on whether its first and its last character belong to a word.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ def encode_prompt(
 ) -> list[int]:
     """The ids of a prompt.
 
-    tokens: the one that is preferred first. The normalizer may change no character of those that
-    are `normalized`. renamed: what encodes text with these names in place of all control tokens.
+    tokens: in order of preference. The normalizer must not change a character of a `normalized`
+    token. renamed: returns an encoder with these names in place of all control tokens.
     """
     control = [token for token in tokens if token.is_control]
-    nonce = 0xF0000  # each name has a character that no other text has
+    nonce = 0xF0000  # each name has a character that occurs nowhere else
     while not {*map(chr, range(nonce, nonce + len(control)))}.isdisjoint(str(prompt)):
         nonce += len(control)
     names: dict[NamedToken, str] = {}
@@ -71,7 +70,7 @@ def encode_prompt(
 
 
 def find_control(run: str, tokens: Sequence[NamedToken]) -> list[Match]:
-    """Where the control tokens of a run of control are."""
+    """The control tokens in a run of control, with their spans."""
     late = [token for token in tokens if token.normalized]
     found: list[Match] = []
     last = 0
@@ -86,7 +85,7 @@ def find_control(run: str, tokens: Sequence[NamedToken]) -> list[Match]:
 def _search(
     text: str, tokens: Sequence[NamedToken], begin: int = 0, end: int | None = None
 ) -> list[Match]:
-    """The tokens in text[begin:end], outside of which nothing matters."""
+    """The tokens in text[begin:end]; the text outside does not matter."""
     found = []
     text = text[:end]
     at = begin
@@ -98,7 +97,7 @@ def _search(
             touches = (at > begin and is_in_word(text[at - 1])) or is_in_word(text[stop : stop + 1])
             if not (token.single_word and touches):
                 found.append((at, stop, token))
-            at = stop - 1  # where it touches a word, too, it is passed over as a whole
+            at = stop - 1  # skip all of it, even if it touches a word
             break
         at += 1
     return found

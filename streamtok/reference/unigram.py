@@ -1,10 +1,9 @@
-"""Unigram, slow and obvious: as `tokenizers` has it (`encode_optimized`), and as sentencepiece.
+"""Unigram, slow and obvious: as in `tokenizers` (`encode_optimized`), and as in sentencepiece.
 
-Both look for the pieces with the greatest sum of scores. The sums are added up from the beginning
-on, in the order of the characters: which of two paths is better may depend on the last bit. A path
-gives way to one that is better, not to one that is as good, and those of pieces that begin earlier
-are found first. They differ in the numbers, float64 or float32, and in what becomes of unknown
-text.
+Both find the pieces with the greatest sum of scores. Scores are added from left to right, since the
+last bit may decide between two paths. A path is replaced only by a better one, not by an equal one,
+and paths whose last piece begins earlier are found first. The two differ in precision (float64,
+float32) and in how they encode unknown text.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["sentencepiece_unigram", "unigram"]
 Row = tuple[str, float, int]  # of a SentencePiece model: text, score, type
 NORMAL, UNKNOWN, USER_DEFINED, BYTE = 1, 2, 4, 6
 UNKNOWN_PENALTY = 10
-FARTHEST = 100_000  # from 0 of a sum in sentencepiece
+FARTHEST = 100_000  # absolute value of a sum in sentencepiece
 
 
 def unigram(model: Mapping[str, Any], pretoken: str) -> list[Piece]:
@@ -35,7 +34,7 @@ def unigram(model: Mapping[str, Any], pretoken: str) -> list[Piece]:
     [(5, 0, 3), (1, 3, 4), (0, 4, 6), (2, 6, 7)]
     """
     vocab, unknown = model["vocab"], model["unk_id"]
-    # Of a text that is twice, the last counts.
+    # If a text occurs twice, the last one counts.
     pieces = {text: (score, id) for id, (text, score) in enumerate(vocab)}
     worst = min(score for _, score in vocab) - UNKNOWN_PENALTY
     found: list[Piece] = []
@@ -56,8 +55,8 @@ def unigram(model: Mapping[str, Any], pretoken: str) -> list[Piece]:
 def sentencepiece_unigram(rows: Sequence[Row], text: str) -> list[Piece]:
     """The pieces of a whole text in sentencepiece 0.2.2 and later (`EncodeOptimized`).
 
-    The text is as its normalizer leaves it (`normalizers/longest_map.py`), with U+2581 for spaces.
-    A user-defined symbol has a score of its own.
+    text: already normalized (`normalizers/longest_map.py`), with U+2581 for spaces. The score of a
+    user-defined symbol depends on its length.
 
     >>> rows = [("<unk>", 0.0, 2), ("a", -1.0, 1), ("ab", -3.0, 1), ("b", -1.5, 1)]
     >>> sentencepiece_unigram(rows, "abc")
@@ -88,10 +87,10 @@ def _best_path(
     unknown: tuple[Any, int],
     farthest: float = math.inf,
 ) -> list[Piece]:
-    """The pieces with the greatest sum. pieces, unknown: score and id, the latter of a character.
+    """The pieces with the greatest sum of scores.
 
-    farthest: where the sum of a place is further from 0, it is subtracted from those of all places
-    after it.
+    pieces: (score, id) by text; unknown: (score, id) of an unknown character. farthest: if the
+    absolute value of a sum is larger, it is subtracted from all sums from its offset on.
     """
     longest = max(map(len, pieces))
     best = {0: (type(unknown[0])(0), -1, -1)}  # by end: score, start, id
@@ -118,7 +117,7 @@ def _best_path(
 
 
 def _runs(path: list[Piece], unknown: int) -> list[Piece]:
-    """The path with one row for each run of unknown characters."""
+    """The path, with one piece for each run of unknown characters."""
     found: list[Piece] = []
     for id, start, end in path:
         if found and id == unknown == found[-1][0]:

@@ -1,7 +1,7 @@
-"""WordPiece and WordLevel as `tokenizers` has them, slow and obvious.
+"""WordPiece and WordLevel as in `tokenizers`, slow and obvious.
 
-A model is the field `model` of a `tokenizer.json`. A pre-token becomes rows (id, start, end): each
-id, and the characters of the pre-token that it stands for.
+A model is the field `model` of a `tokenizer.json`. A pre-token becomes pieces (id, start, end): an
+id and its span in the pre-token, in characters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Piece = tuple[int, int, int]
 
 
 def word_piece(model: Mapping[str, Any], pretoken: str) -> list[Piece]:
-    """The longest piece that the rest of the pre-token begins with, again and again.
+    """Take the longest piece at the start of the rest, repeatedly; unknown if there is none.
 
     >>> model = {"vocab": {"[UNK]": 0, "un": 1, "##aff": 2, "##able": 3}, "unk_token": "[UNK]",
     ...          "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}

@@ -1,11 +1,11 @@
-"""WordPiece training as tokenizers 0.23 has it, slow and obvious.
+"""WordPiece training as in tokenizers 0.23, slow and obvious.
 
-It is that of BPE (`bpe_training.py`) with another spelling: a word begins as its characters, of
-which all but the first have a prefix, and a merge makes the left part, and the right one without
-its prefix. The pieces are the vocabulary.
+This is BPE training (`bpe_training.py`) with another spelling: a word starts as its characters, all
+but the first with a prefix, and a merge joins the left part and the right part without its prefix.
+The pieces are the vocabulary.
 
-Two things come out of hash tables there, and are arguments here: the order in which characters with
-a prefix get their ids, and which of equally frequent characters are kept.
+Two things depend on hash tables there and are arguments here: the order in which characters with a
+prefix get their ids, and which of equally frequent characters are kept.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def train_word_pieces(
 ) -> list[str]:
     """The pieces, in order of their ids.
 
-    words: how often each occurs. alphabet: the characters that are pieces. inside: those of them
-    that are within words, in the order of their ids.
+    words: with their counts. alphabet: the characters that are pieces. inside: the characters that
+    occur after the first of a word, in the order of their ids.
 
     >>> train_word_pieces({"low": 2, "lot": 1}, 9, ["[UNK]"], "lotw", "owt")
     ['[UNK]', 'l', 'o', 't', 'w', '##o', '##w', '##t', 'lo']

@@ -1,1 +1,1 @@
-"""Vocabularies: the table of tokens, its file forms, the published tables, the byte alphabet."""
+"""Vocabularies: the table of tokens, its file formats, the published tables, the byte alphabet."""

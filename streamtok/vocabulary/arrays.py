@@ -1,4 +1,4 @@
-"""Arrays of tokens: their bounds, and arrays that nobody can write to."""
+"""Read-only arrays, and the offsets of tokens."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MAX_TOTAL_BYTES = 2**32 - 1  # offsets are 32 bits wide
 
 
 def frozen(array: NDArray[Any], dtype: Any = np.uint32) -> NDArray[Any]:
-    """A read-only copy of a flat array of this type, or the array itself if nobody can write to it.
+    """A read-only copy of a flat array of this type, or the array itself if it is immutable.
 
-    Raises TypeError for another array.
+    Raises TypeError for another type or shape.
     """
     if array.dtype != dtype or array.ndim != 1:
         kind = np.dtype(dtype)
@@ -33,7 +33,7 @@ def frozen(array: NDArray[Any], dtype: Any = np.uint32) -> NDArray[Any]:
 
 
 def offsets_of(lengths: NDArray[np.integer[Any]]) -> NDArray[np.uint32]:
-    """The n + 1 boundaries of n tokens of these lengths. Raises `VocabularyError` past 4 GiB."""
+    """The n + 1 offsets of n tokens of these lengths. Raises `VocabularyError` above 4 GiB."""
     total = int(lengths.sum(dtype=np.uint64))
     if total > MAX_TOTAL_BYTES:
         raise VocabularyError(f"the tokens have {total} bytes: at most {MAX_TOTAL_BYTES} fit")

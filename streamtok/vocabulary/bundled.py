@@ -1,15 +1,15 @@
-"""The bundled form of a vocabulary, and the three vocabularies that come with the package.
+"""The file format of bundled vocabularies, and the three vocabularies that the package has.
 
-`tools/pack_vocabularies.py` writes it.
+`tools/pack_vocabularies.py` writes these files.
 
-A bundled file holds a header, two arrays of little-endian uint32, and spelled-out bytes. The
-arrays have one entry for each token, in order of rank. They give the numbers of the two tokens
-that token i is made of: its left part and its right part. A token that is not made of two earlier
-tokens is spelled out: its left entry is 2**32 - 1, its right entry is its length, and its bytes
-follow the arrays. Ids are 0 … n - 1. The CRC covers everything after it, so a flipped bit is found.
+A bundled file has a header, two arrays of little-endian uint32, and spelled-out bytes. The arrays
+have one entry for each token, in order of rank: the numbers of the two tokens that merge to it, its
+left part and its right part. A token that is not made of two earlier tokens is spelled out: its
+left entry is 2**32 - 1, its right entry is its length, and its bytes follow the arrays. Ids are
+0 … n - 1. The CRC covers everything after it, so a flipped bit is detected.
 
-The core needs exactly these parts, so that loading neither decompresses nor searches: deflated
-tokens would have 1.74 MB instead of 2.80, and take 17.7 ms instead of 5.2 for cl100k_base.
+The core needs exactly these parts, so loading neither decompresses nor searches. Deflated tokens
+would take 1.74 MB instead of 2.80, but cl100k_base would load in 17.7 ms instead of 5.2.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def load_p50k() -> Vocabulary:
     """p50k_base and p50k_edit: the tokens of r50k_base, and runs of 2 to 25 spaces after them.
 
     A test compares the result, as a `.tiktoken` file, with the SHA-256 that OpenAI publishes.
-    Raises `VocabularyError`, as `load_bundled`.
+    Raises `VocabularyError`, like `load_bundled`.
     """
     base = load_bundled("r50k_base")
     ends = len(base.tokens) + np.cumsum(_RUNS)

@@ -1,8 +1,8 @@
-"""The byte alphabet of GPT-2: one printable character for each byte, so that a token is text.
+"""The byte alphabet of GPT-2: one printable character for each byte, so that tokens are text.
 
-Bytes that are printable in Latin-1 stand for themselves. The other bytes become, in order, the
-characters from U+0100 on (`bytes_to_unicode` in github.com/openai/gpt-2, MIT). Hugging Face calls
-it the ByteLevel alphabet.
+Bytes that are printable in Latin-1 are represented by themselves. The other bytes become, in order,
+the characters from U+0100 on (`bytes_to_unicode` in github.com/openai/gpt-2, MIT). Hugging Face
+calls it the ByteLevel alphabet.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ CHARACTERS = {byte: chr(byte) for byte in _PRINTABLE} | {
 }
 BYTES_OF = {character: byte for byte, character in CHARACTERS.items()}
 
-# Tables of str.translate, which is ten times as fast as a loop. A Latin-1 character outside of the
-# alphabet becomes one that Latin-1 cannot encode, so that `to_bytes` sees it.
+# Tables for str.translate, which is ten times as fast as a loop. A Latin-1 character outside of the
+# alphabet becomes one that Latin-1 cannot encode, so that `to_bytes` detects it.
 _TO_LATIN = {ord(character): byte for character, byte in BYTES_OF.items()} | dict.fromkeys(
     _REMAPPED, 0x10FFFF
 )
@@ -35,7 +35,7 @@ _BYTE_OF_CODE = np.array([BYTES_OF.get(chr(code), 0x100) for code in range(0x200
 
 
 def to_bytes(text: str) -> bytes | None:
-    """The bytes that `text` stands for, or None if a character is not in the alphabet.
+    """The bytes that `text` represents, or None if a character is not in the alphabet.
 
     >>> to_bytes("Ġthe")
     b' the'
@@ -47,9 +47,9 @@ def to_bytes(text: str) -> bytes | None:
 
 
 def all_to_bytes(texts: Collection[str]) -> tuple[bytes, NDArray[np.uint32], NDArray[np.bool_]]:
-    """`to_bytes` of each text: all end to end, their n + 1 boundaries, and which texts have bytes.
+    """`to_bytes` of each text: concatenated bytes, n + 1 offsets, and which texts have bytes.
 
-    Those with other characters have as many bytes as characters, of no meaning.
+    A text with other characters gets one meaningless byte for each character.
     """
     codes = np.frombuffer("".join(texts).encode("utf-32-le"), "<u4")
     found = _BYTE_OF_CODE[np.minimum(codes, len(_BYTE_OF_CODE) - 1)]
@@ -61,7 +61,7 @@ def all_to_bytes(texts: Collection[str]) -> tuple[bytes, NDArray[np.uint32], NDA
 
 
 def to_text(token: bytes) -> str:
-    """The characters that stand for `token` in a file.
+    """The characters that represent `token` in a file.
 
     >>> to_text(b" the")
     'Ġthe'

@@ -1,4 +1,4 @@
-"""`Pieces`: how a pre-token becomes ids, where merging its bytes is not all there is to it."""
+"""`Pieces`: how pre-tokens become ids in models that do not just merge bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pieces", "Stages", "symbol"]
 
-NO_ID = 2**32 - 1  # of a byte or of unknown text that has none
+NO_ID = 2**32 - 1  # for a byte or unknown text without an id
 MOST_SYMBOLS = 0x10FFFD - 0xF0000
 
 Stages: TypeAlias = "tuple[tuple[Any, ...], ...]"
@@ -31,22 +31,21 @@ Stages: TypeAlias = "tuple[tuple[Any, ...], ...]"
 class Pieces:
     """The pieces of a model, with their ids. Immutable, and can be pickled.
 
-    kind: "WordPiece", "WordLevel", "Unigram", "SentencePiece unigram" or "Merges",
-    of symbols, whose pieces are the pre-tokens that are looked up in whole.
-    blob, offsets, ids: the pieces end to end, in order of their bytes; piece i is
-    blob[offsets[i]:offsets[i + 1]]. unknown: the id of a pre-token that has no pieces (Unigram: of
-    a run of characters); 0xFFFFFFFF: such text is an error. Of WordPiece alone: prefix, of the
-    pieces that are not the first of their pre-token, and most_characters, of a pre-token that is
-    not unknown. Of the others but WordLevel: scores, by id, and byte_ids, of the bytes of unknown
-    text.
+    kind: "WordPiece", "WordLevel", "Unigram", "SentencePiece unigram", or "Merges" for merges of
+    symbols; the pieces are then the pre-tokens that are not merged, but looked up as a whole.
+    blob, offsets, ids: the concatenated pieces, in order of their bytes; piece i is
+    blob[offsets[i]:offsets[i + 1]]. unknown: the id of a pre-token without pieces (Unigram: of a
+    run of characters), or 0xFFFFFFFF if such text is an error. WordPiece only: prefix, of pieces
+    that are not the first of their pre-token; most_characters, above which a pre-token is unknown.
+    Both kinds of unigram: scores, by id; byte_ids, for the bytes of unknown text.
 
-    stages: what is done to each pre-token before, as a text by itself (`_core/models/stages.pxi`):
+    stages: applied to each pre-token first, as a text of its own (`_core/models/stages.pxi`):
     ("Split", pattern, behavior), ("ByteLetters",), ("MetaspaceText", replacement, scheme). For
-    "Merges", the last one is ("Symbols", names, prefix, suffix, unknown, fuses, has_fallback).
-    names: the texts of symbols, by number. prefix, suffix: of characters that are not the first of
-    a pre-token, and that are the last. unknown: the symbol that others become, "" for none; fuses:
-    several in a row become one. has_fallback: a character becomes <0x00> … <0xFF> of its bytes if
-    all are symbols.
+    "Merges", the last stage is ("Symbols", names, prefix, suffix, unknown, fuses, has_fallback).
+    names: the texts of symbols, by number. prefix: of all characters but the first of a pre-token;
+    suffix: of the last one. unknown: the symbol for other characters, or ""; fuses: a run of them
+    becomes one symbol. has_fallback: such a character becomes <0x00> … <0xFF> for its bytes, if all
+    of these are symbols.
     """
 
     __slots__ = (
@@ -67,8 +66,8 @@ class Pieces:
         byte_ids: npt.NDArray[np.uint32] | None = None,
         stages: Stages = (),
     ) -> None:
-        """Raises ValueError for arrays that do not fit together, and where pre-tokens could grow
-        too much, PatternError, TypeError for other types.
+        """Raises ValueError for inconsistent arrays, or if pre-tokens could grow too much,
+        PatternError for the pattern of a stage, and TypeError for wrong types.
         """
         self.kind, self.blob, self.unknown = kind, blob, unknown
         self.prefix, self.most_characters, self.stages = prefix, most_characters, stages
@@ -88,16 +87,16 @@ class Pieces:
 
     @classmethod
     def of_ids(cls, kind: str, ids: Mapping[str, int], unknown: int, **more: Any) -> Pieces:
-        """Those of a dictionary; more: what else the model has."""
+        """From a dictionary from piece to id; more: further arguments of the class."""
         return cls(kind, *_in_order(ids), unknown, **more)
 
     @classmethod
     def of_scores(
         cls, pieces: Sequence[tuple[str, float]], unknown: int, has_fallback: bool
     ) -> Pieces:
-        """Unigram: the pieces with their scores, by id.
+        """Unigram, from pieces with their scores, in order of id.
 
-        has_fallback: an unknown run becomes the ids of <0x00> … <0xFF> for its bytes, if it can.
+        has_fallback: an unknown run becomes the ids of <0x00> … <0xFF> for its bytes, if possible.
         """
         ids = {text: id for id, (text, _) in enumerate(pieces)}
         byte_ids = None
@@ -109,7 +108,7 @@ class Pieces:
 
     @classmethod
     def of_merges(cls, whole: Mapping[str, int], stages: Stages) -> Pieces:
-        """For a vocabulary that merges symbols; whole: pre-tokens that become their ids at once."""
+        """For a vocabulary that merges symbols; whole: ids of pre-tokens that are not merged."""
         return cls("Merges", *_in_order(whole), 0, stages=stages)
 
     def with_stages(self, stages: Stages) -> Pieces:
@@ -118,7 +117,7 @@ class Pieces:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all that decides about ids, in hexadecimal."""
+        """The SHA-256 of everything that affects ids, in hexadecimal."""
         about = self.kind, self.unknown, self.prefix, self.most_characters, self.stages
         sha = hashlib.sha256(repr(about).encode())
         for array in (self.offsets, self.ids, self.scores, self.byte_ids):
@@ -135,14 +134,14 @@ class Pieces:
 
 
 def symbol(number: int) -> str:
-    """The character that stands for the symbol of this number."""
+    """The character that represents the symbol with this number."""
     if number >= MOST_SYMBOLS:
         raise ValueError(f"more than {MOST_SYMBOLS} symbols are not possible")
     return chr(0xF0001 + number)
 
 
 def _core_stage(kind: str, *settings: Any) -> tuple[Any, ...]:
-    """A stage as `PieceModel` takes it."""
+    """A stage in the form that `PieceModel` takes."""
     if kind == "Split":
         pattern, behavior = settings
         return "cut", _scanner(pattern), behavior
@@ -171,7 +170,8 @@ def _growth(kind: str, *settings: Any) -> Growth:
         return ByteLetters.growth
     if kind == "Symbols":
         _, prefix, suffix, _, _, has_fallback = settings
-        # The bytes of an affix become symbols with each character; a symbol has four bytes.
+        # With fallback, each character adds a symbol for each byte of the affixes; a symbol has
+        # four bytes.
         each = 1 + (n_bytes(prefix) + n_bytes(suffix)) * has_fallback
         return Growth(4.0 * each)
     return MetaspaceText(*settings).growth

@@ -1,8 +1,8 @@
-"""Which tokens of a byte-level BPE vocabulary stay when others go, and the vocabulary of those.
+"""Remove tokens from a byte-level BPE vocabulary.
 
-A token stays reachable if the two tokens that merge into it stay, and their parts. The merges keep
-their order: while the bytes of a token merge into it, all merges that happen are its own, and they
-are as before, since fewer others compete with them.
+A token stays reachable if the two tokens that merge into it are kept, and so are their parts.
+Merges keep their order. While the bytes of a token merge into it, only its own merges happen, in
+the same way as before, since fewer others compete with them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = ["pruned_vocabulary"]
 def pruned_vocabulary(
     vocabulary: Vocabulary, table: TokenTable, wanted: Collection[int], size: int | None
 ) -> tuple[Vocabulary, npt.NDArray[np.uint32]]:
-    """The vocabulary of the wanted ids, and those ids, increasing: their places are the new ids.
+    """The pruned vocabulary, and the kept old ids, increasing: the index of each is its new id.
 
-    Bytes and the parts of tokens come with them. wanted: also ids that are not in the table. size:
-    of the other tokens, the first ones are kept, as many as fit into so many ids. Raises ValueError
-    if the size is too small.
+    Single bytes and the parts of wanted tokens are kept, too. wanted: ids, also some that are not
+    in the table. size: if given, the first other tokens are kept until there are so many ids.
+    Raises ValueError if `size` is too small.
     """
     is_byte = np.diff(vocabulary.offsets) == 1
     parts = list(zip(*(side.tolist() for side in table.parts()), strict=True))
@@ -54,7 +54,7 @@ def pruned_vocabulary(
     old_ids = np.union1d(vocabulary.ids[numbers], np.array([*others], np.uint32))
     tokens, offsets = gather_tokens(vocabulary.tokens, vocabulary.offsets, numbers)
     lefts = table.lefts()[numbers]
-    # With a token that no merges make, a table would merge any two tokens that form it.
+    # A rank table would merge any two tokens that form a token, even one that no merges make.
     is_plain = vocabulary.lefts is None and ((lefts > 0) | is_byte[numbers]).all()
     new_ids = {id: new for new, id in enumerate(old_ids.tolist())}
     return Vocabulary(
@@ -69,7 +69,7 @@ def pruned_vocabulary(
 
 
 def _needed(number: int, parts: list[tuple[int, int]], kept: set[int]) -> set[int]:
-    """The token with this number and its parts, without those that are kept."""
+    """The numbers of the token `number` and all its parts that are not yet in `kept`."""
     needed: set[int] = set()
     waiting = [number]
     while waiting:

@@ -1,6 +1,6 @@
-"""OpenAI's text format, `.tiktoken`: each line holds a base64 token, a space and a rank.
+"""OpenAI's text format, `.tiktoken`: each line has a base64 token, a space and a rank.
 
-This module reads and writes rank tables. `formats/tiktoken.py` makes an `Encoding` of one.
+This module reads and writes rank tables. `formats/tiktoken.py` makes them into an `Encoding`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def loads_tiktoken(data: bytes, source: str = "<bytes>") -> Vocabulary:
 
 
 def ranks_in(data: bytes, source: str) -> dict[bytes, int]:
-    """The tokens and their ranks as the file lists them; it need not have all 256 bytes.
+    """The tokens and their ranks, in the order of the file; single bytes may be missing.
 
     Raises `VocabularyError` that names `source` and the line.
     """

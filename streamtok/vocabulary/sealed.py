@@ -1,7 +1,7 @@
-"""Records in files of our own: a magic line, the CRC-32 of the rest, and MessagePack.
+"""Records in streamtok's own files: a magic line, the CRC-32 of the rest, and MessagePack.
 
-Damage is found, and nothing in a file is code. msgspec checks the types of a record's fields; an
-array is its type, its shape and its little-endian bytes.
+Damage is detected, and nothing in a file is executed. msgspec checks the types of a record's
+fields; an array is stored as its type, its shape and its little-endian bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 def builtins_of(value: Any) -> Any:
-    """The form in which an array is written. Raises TypeError for anything else."""
+    """The stored form of an array: type, shape, bytes. Raises TypeError for other values."""
     if not isinstance(value, np.ndarray):
         raise TypeError(f"a {type(value).__name__} cannot be written")
     little = value.astype(value.dtype.newbyteorder("<"), copy=False)
@@ -28,7 +28,7 @@ def builtins_of(value: Any) -> Any:
 
 
 def array_of(kind: type, value: Any) -> np.ndarray[Any, Any]:
-    """The array that this was written for. Raises TypeError, ValueError."""
+    """The inverse of `builtins_of`. Raises TypeError or ValueError for damaged values."""
     dtype, shape, data = value
     if dtype not in _ARRAY_TYPES:
         raise ValueError(f"an array of {dtype!r}")
@@ -40,7 +40,7 @@ def array_of(kind: type, value: Any) -> np.ndarray[Any, Any]:
 
 
 def seal(magic: bytes, record: Any, write: Callable[[Any], Any] = builtins_of) -> bytes:
-    """The contents of a file. write: what is written for a field that MessagePack does not know."""
+    """The contents of a file. write: converts a field of a type that MessagePack does not have."""
     packed = msgspec.msgpack.encode(record, enc_hook=write)
     return magic + zlib.crc32(packed).to_bytes(4, "little") + packed
 
@@ -48,9 +48,9 @@ def seal(magic: bytes, record: Any, write: Callable[[Any], Any] = builtins_of) -
 def unseal(
     magic: bytes, data: bytes, kind: type[_T], read: Callable[[type, Any], Any] = array_of
 ) -> _T:
-    """The record of this kind. Raises ValueError for other and for damaged contents.
+    """The record, of type `kind`. Raises ValueError for damaged or other contents.
 
-    read: makes a field of what was written for it.
+    read: the inverse of `write` in `seal`, called with the type of the field and the stored value.
     """
     if not data.startswith(magic):
         raise ValueError(f"it does not begin with {magic!r}")

@@ -1,6 +1,6 @@
 """`Vocabulary`: the bytes and the id of each token, in three flat arrays that the core reads.
 
-Its file forms are in `ranks_file.py` and `bundled.py`, and the names of encodings in `registry.py`.
+Its file formats are in `ranks_file.py` and `bundled.py`, the names of encodings in `registry.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .pieces import Pieces
 
-NO_ID = 2**32 - 1  # of a token that has no id: it becomes the ids of its bytes
+NO_ID = 2**32 - 1  # of a token without an id, which becomes the ids of its bytes
 MAX_ID = NO_ID - 1
 MAX_TOKEN_BYTES = 2**16 - 1
 
@@ -32,16 +32,16 @@ MAX_TOKEN_BYTES = 2**16 - 1
 class Vocabulary:
     """The tokens of an encoding, with their ids. Immutable.
 
-    A rank table needs no more than that: two neighbours merge if they are a token together, and
-    the token's id is its rank. Other vocabularies (`formats/merge_lists.py`) list their tokens in
-    the order of the merges that make them, with ids in any order, and add some of these:
+    A rank table needs nothing else: two neighbours merge if together they are a token, and the
+    token's id is its rank. Other vocabularies (`formats/merge_lists.py`) list their tokens in the
+    order of the merges that make them, with ids in any order, and add some of these:
 
-    - `lefts`: the two parts that each token is made of;
+    - `lefts`: where each token divides into the two parts that merge to it;
     - `byte_ids`: the ids of single bytes, for tokens without an id of their own;
     - `ties`: groups of tokens with the same priority;
-    - `decode_only`: ids that decode, but that no text is encoded to.
+    - `decode_only`: ids that can be decoded, but that no text is encoded to.
 
-    One that has a `model` merges symbols, or nothing (WordPiece, WordLevel, Unigram).
+    A vocabulary with a `model` merges symbols, or nothing (WordPiece, WordLevel, Unigram).
 
     >>> vocabulary = Vocabulary.from_ranks({bytes([b]): b for b in range(256)} | {b"ab": 256})
     >>> len(vocabulary), vocabulary.to_ranks()[b"ab"]
@@ -53,15 +53,15 @@ class Vocabulary:
         "parts", "ties", "tokens",
     )  # fmt: skip
 
-    tokens: bytes  # all tokens end to end, in order of rank
+    tokens: bytes  # all tokens, concatenated in order of rank
     offsets: NDArray[np.uint32]  # [n + 1]: token i is tokens[offsets[i]:offsets[i + 1]]
     ids: NDArray[np.uint32]  # [n]: the id of token i, strictly increasing in a rank table
-    lefts: NDArray[np.uint32] | None  # [n]: bytes of the left part, 0: no merge makes it
+    lefts: NDArray[np.uint32] | None  # [n]: size of the left part; 0 if no merge makes it
     parts: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None  # [n] each: see `TokenTable`
     byte_ids: NDArray[np.uint32] | None  # [256]
-    ties: NDArray[np.uint32] | None  # [n], non-decreasing: equal ones merge from left to right
+    ties: NDArray[np.uint32] | None  # [n], non-decreasing; equal ones merge from left to right
     decode_only: Mapping[int, bytes]  # id -> its bytes
-    model: Pieces | None  # what gives the ids of pre-tokens; None: merges
+    model: Pieces | None  # how pre-tokens become ids; None: by merging bytes
     _digest: str
 
     def __init__(
@@ -79,12 +79,12 @@ class Vocabulary:
     ) -> None:
         """Check everything that memory safety depends on, then keep the arrays.
 
-        parts: the two tokens that each is made of, where the caller knows them: they save a
-        `TokenTable` finding them, and it compares their bytes; pickles go without them.
+        parts: the two tokens that merge to each token, if the caller knows them. They save a
+        `TokenTable` a search; it checks them against the bytes. Pickles do not include them.
 
-        Duplicate tokens are not detected here. Tables that may be unsound come in through
-        `from_ranks`, `loads_tiktoken` or `merge_lists.from_rows`. Raises `VocabularyError`, and
-        `TypeError` for wrong types.
+        Duplicate tokens are not detected here. Load tables that may have some with `from_ranks`,
+        `loads_tiktoken` or `merge_lists.from_rows`. Raises `VocabularyError`, and `TypeError` for
+        wrong types.
         """
         arrays = {
             "offsets": offsets,
@@ -150,7 +150,7 @@ class Vocabulary:
 
     @property
     def is_rank_table(self) -> bool:
-        """Whether tokens and ids are all there is, so that `to_ranks` works."""
+        """Whether it has only tokens and ids, so that `to_ranks` works."""
         more = self.lefts, self.byte_ids, self.ties
         return not self.decode_only and all(array is None for array in more)
 
@@ -170,7 +170,7 @@ class Vocabulary:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the table, in hexadecimal. Equal tables have it on every machine."""
+        """The SHA-256 of the table, in hexadecimal; the same on every machine."""
         try:
             return self._digest
         except AttributeError:
@@ -298,5 +298,5 @@ def _check_arrays(
 
 
 def show_token(token: bytes | str) -> str:
-    """`token` as a message shows it, shortened to 40 bytes."""
+    """`token` for a message, shortened to 40 bytes."""
     return repr(token) if len(token) <= 40 else f"{token[:40]!r}… ({len(token)} bytes)"
