@@ -141,8 +141,8 @@ class ChangingEngine(CoreEngine):
         for found, (text, id) in zip(results, changed, strict=True):
             if not found:
                 raise ValueError(
-                    f"the added token {text!r} is empty once it is normalized, so it is "
-                    "everywhere; it must not be `normalized`"
+                    f"the added token {text!r} is empty once it is normalized, so it "
+                    "would match everywhere; it must not be `normalized`"
                 )
             normalized.setdefault(found, (text, id))
         # By normalized text, the longest first.

@@ -33,7 +33,7 @@ class Run(NamedTuple):
     """A run of control that may continue. Positions are offsets in `data`."""
 
     data: bytes = b""  # the held bytes, after a few earlier bytes of the run
-    held: int = 0  # where the held bytes begin, and perhaps a token
+    held: int = 0  # start of the held bytes, where a token may begin
     searched: int = 0  # where a token that is not normalized may begin
     begin: int = 0  # where the last token that is not normalized ends
 
@@ -106,7 +106,7 @@ class ControlFinder:
     def parts(
         self, chunk: Any, run: Run | None, final: bool
     ) -> tuple[list[_Part], Run | None, int]:
-        """(parts, the run that is then open, its number of held bytes). run: open before.
+        """(parts, the open run afterwards, its number of held bytes). run: the open run before.
 
         Raises TypeError unless the chunk is a Prompt, a t-string or a text.
         """
@@ -180,7 +180,7 @@ class ControlFinder:
         if not text and not run.size:
             return [], None if ends else run
         if has_surrogate(text, 0, len(text)):
-            text = repaired(text, "replace")  # else, escaped bytes could complete a text's
+            text = repaired(text, "replace")  # or escaped bytes could complete a text's character
         data = run.data + text.encode()
         open_from, found = self._first.find(data, 0, run.searched, len(data), ends)
         tokens = []

@@ -59,8 +59,8 @@ class PlainTexts:
         rules: TextRules,
         control: frozenset[str],
     ) -> None:
-        """engine, encoder, pattern: as for `TextEncoder`. control: the tokens that are plain text,
-        as are all special tokens.
+        """engine, encoder, pattern: as for `TextEncoder`. control: the tokens to treat as plain
+        text, like all special tokens.
         """
         flags = dict(rules.token_flags)
         self.tokens = [
@@ -77,8 +77,10 @@ class PlainTexts:
         self.texts = TextEncoder(engine, encoder, pattern, specials, NO_TEMPLATE)
 
     def made(self, tokens: Mapping[str, int], shapes: Sequence[str]) -> frozenset[str]:
-        """The tokens that plain text can produce: in a shape, their text in place of "*" encodes to
-        ids with their own.
+        """The tokens that plain text can produce.
+
+        A token is one of them if its id occurs when its text is encoded, in place of "*", in one of
+        these shapes.
         """
         texts = [shape.replace("*", text) for text in tokens for shape in shapes]
         rows = iter(self.texts.encode_batch(texts, self.matcher, "strict", 1))
@@ -96,8 +98,7 @@ class PromptEncoder(PlainTexts):
         """parts: as for `PlainTexts`. unknown: the ids or texts of tokens for unknown text.
 
         Raises UnsupportedPromptError for an encoding that cannot keep control and text apart,
-        because a control token is found in normalized text only, or the model makes one of plain
-        text.
+        because a control token is found in normalized text only, or plain text can produce one.
         """
         super().__init__(*parts)
         rules, self.control = parts[-2:]
@@ -120,8 +121,8 @@ class PromptEncoder(PlainTexts):
         }
         for text in self.made(protected, ["*", " *", "a*", "a * a"]):
             raise UnsupportedPromptError(
-                f"the model makes the control token {text!r} of plain text, too, so this encoding "
-                "cannot keep control and text apart; with_control_tokens can leave it out"
+                f"the model can also make the control token {text!r} from plain text, so this "
+                "encoding cannot keep control and text apart; with_control_tokens can leave it out"
             )
 
     def encode_any(
@@ -199,7 +200,7 @@ def repaired_prompt(prompt: Prompt) -> Prompt:
 def _check_normalized(tokens: Iterable[Sought], normalizer: Normalizer) -> None:
     """Raise UnsupportedPromptError if one of `tokens`, found in normalized text only, is control.
 
-    The exception: a normalizer that only replaces single characters by others, none in `tokens`.
+    An exception is a normalizer that only replaces single characters by others, none in a token.
     """
     control = [token.text for token in tokens if token.is_control]
     kept = {*"".join([token.text for token in tokens])}

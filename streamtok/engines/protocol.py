@@ -14,7 +14,7 @@ __all__ = ["NO_LIMIT", "Engine"]
 
 Result = TypeVar("Result")
 
-NO_LIMIT = (1 << 63) - 1  # pending bytes of a whole text, which is in memory anyway
+NO_LIMIT = (1 << 63) - 1  # of pending bytes: a whole text is in memory anyway
 
 
 class Engine(Protocol):

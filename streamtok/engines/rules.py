@@ -26,7 +26,7 @@ class TokenFlags(NamedTuple):
     single_word: bool = False  # not found where it touches a word
 
 
-class _Fields(NamedTuple):  # no dataclass: importing those takes longer than the rest of this file
+class _Fields(NamedTuple):  # not a dataclass: importing those takes longer than this file
     added_tokens: tuple[tuple[str, int], ...] = ()  # always recognised
     normalizer: Normalizer | None = None
     # By text of special and added tokens; a token that is not listed has no flags.
@@ -49,7 +49,9 @@ class TextRules(_Fields):
     __slots__ = ()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> TextRules:
-        """Args: the fields. Raises ValueError for two flags of one text, or too much growth."""
+        """Args: the fields. Raises ValueError if normalizers could make a text too long, or if a
+        token has flags twice.
+        """
         self = super().__new__(cls, *args, **kwargs)
         growth = 1.0
         for normalizer in (self.normalizer, self.second_normalizer):
@@ -59,8 +61,8 @@ class TextRules(_Fields):
 
             if growth > MOST_GROWTH:
                 raise ValueError(
-                    f"the normalizer and what pre-tokenizers do could make a text grow by a factor "
-                    f"of {growth:.4g} together, and at most {MOST_GROWTH} is allowed"
+                    f"the normalizer and the pre-tokenizers could make a text grow by a factor of "
+                    f"{growth:.4g} together, and at most {MOST_GROWTH} is allowed"
                 )
         if len(dict(self.token_flags)) < len(self.token_flags):
             raise ValueError("token_flags has a text twice")

@@ -1,4 +1,4 @@
-"""The source text of a stream: its characters, and positions in its units.
+"""The source text of a stream: its characters, and positions in several units.
 
 This is for code that needs characters before the core sees them. The encoded text is UTF-8, which
 chunks may cut anywhere; in it, surrogates and invalid bytes may have been repaired. `characters_of`
@@ -89,7 +89,7 @@ def characters_of(
                 "a str chunk follows bytes that end inside a character",
             )  # fmt: skip
         text = repaired(chunk, errors)
-        # Each character of a str is one in the source, even if its bytes are part of another.
+        # Each character of a str counts as one, even an escaped byte that completes a character.
         is_source = odd is not None and bool(chunk)
         if is_source or not (partial or (keeps and has_surrogate(text, 0, len(text)))):
             if odd is not None and text is not chunk:
@@ -126,12 +126,12 @@ def _decode_begun(data: bytes, final: bool, errors: str) -> tuple[str, bytes]:
     try:
         return data[:end].decode("utf-8", errors), data[end:]
     except UnicodeDecodeError:
-        data.decode("utf-8", errors)  # for its reason, which may need the bytes cut off
+        data.decode("utf-8", errors)  # raises with the reason for all of `data`
         raise
 
 
 def _note_pairs(text: str, at: int, errors: str, odd: list[Odd]) -> None:
-    """Add each pair of surrogates, which is one character. at: the offset of the text."""
+    """Add the surrogate pairs of `text`, each of which is one character. at: its offset."""
     last = 0
     for match in _PAIR.finditer(text):
         at += utf8_size(repaired(text[last : match.start()], errors))
@@ -228,7 +228,7 @@ class SourceText(NamedTuple):
             index = int(np.searchsorted(begins, at - self.at))
             if UNITS[number] == "character":
                 weights[index] = n_characters
-            elif UNITS[number] == "byte" and n_characters == 1:  # a pair has its own four bytes
+            elif UNITS[number] == "byte" and n_characters == 1:  # a pair keeps its four bytes
                 weights[index] = n_bytes
                 left_out += index + 1, index + 2
         units = np.cumsum(np.insert(np.delete(weights, left_out), 0, 0))

@@ -1,8 +1,8 @@
 """The ids that a template puts around a text.
 
-A model's own tokenizer may begin each text with a token such as `<s>` and end it with another, by
-Hugging Face's post-processors or `add_bos_token` in a configuration. streamtok adds these ids only
-on request.
+A model's own tokenizer may begin each text with a token such as `<s>` and end it with another, as
+Hugging Face's post-processors and `add_bos_token` in a configuration do. Here, such ids are added
+only on request.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..patterns.pattern import Pattern
     from ..special_tokens import SpecialTokens
 
-LARGE = 1 << 20  # characters or bytes from which a text is shared between threads
+LARGE = 1 << 20  # characters or bytes: texts of this size are shared between threads
 PART = 1 << 18  # approximate size of its parts: the ids of one fit into the cache of a core
 PER_THREAD = 1 << 17  # characters or bytes that make it worth starting another thread
 
@@ -53,14 +53,14 @@ class TextEncoder:
 
     @cached_property
     def cuts(self) -> Cuts | None:
-        """Finds where texts may be cut. None if texts must not be cut, because their pre-tokens are
-        unknown, or texts are changed first.
+        """Finds offsets at which texts may be split; None if they must not be split, because their
+        pre-tokens are unknown or texts are changed first.
         """
         return self._pattern_cuts if self.is_plain else None
 
     @cached_property
     def _pattern_cuts(self) -> Cuts:
-        """Finds where a text may be cut before the pattern cuts it into pre-tokens."""
+        """Finds offsets at which text may be split before it reaches the pattern."""
         assert self.pattern is not None
         assert self.encoder.scanner is not None
         return Cuts(self.encoder.scanner, self.pattern.clean_cut_pairs)
@@ -220,7 +220,7 @@ def text_view(text: Any) -> Any:
     if not view.contiguous:
         raise TypeError("text must be contiguous bytes")
     if view.ndim > 1 or view.format not in ("B", "b", "c"):
-        return bytes_of(text)  # raises for other items than bytes
+        return bytes_of(text)  # raises if the items are not bytes
     return view.cast("B")
 
 

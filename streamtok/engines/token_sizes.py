@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TokenSizes"]
 
 _NO_ID = 2**32 - 1
-_DENSE = 1 << 22  # ids; if there are larger ones, they are searched
+_DENSE = 1 << 22  # ids; a vocabulary with larger ones is searched, not indexed
 
 
 class TokenSizes:

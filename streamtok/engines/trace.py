@@ -48,7 +48,7 @@ class Tracer:
     __slots__ = ("_errors", "_sizes", "_template")
 
     def __init__(self, sizes: TokenSizes | None, errors: str, template: Template) -> None:
-        """sizes: of the tokens; None if ids do not determine them: then the core reports spans."""
+        """sizes: of the tokens; None if an id does not determine its size, but the core knows."""
         self._sizes = sizes
         self._errors = errors
         self._template = template

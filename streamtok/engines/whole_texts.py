@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WholeTextEngine"]
 
-_MOST_WRITTEN_OUT = 1_000_000  # characters of a pattern: `regex` compiles these in a second
+_MOST_WRITTEN_OUT = 1_000_000  # characters of a pattern: these take `regex` a second
 
 
 class WholeTextEngine:

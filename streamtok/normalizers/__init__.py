@@ -1,10 +1,10 @@
 """Normalizers: steps that change a text before the pattern cuts it.
 
-Read `step.py` first: it defines a step. `normalizer.py` combines steps to a sequence. From
+Read `step.py` first: it defines a step. `normalizer.py` combines steps into a sequence. From
 `elements.py`, the core learns one table for the whole sequence, which then changes all texts, whole
-and in streams. The other files have the steps. Results equal those of Hugging Face's `tokenizers`;
-for `LongestMap`, `JoinedSpaces` and `UnknownRuns`, those of SentencePiece. `docs/normalizers.md`
-has the Unicode versions.
+and in streams. The other files contain the steps. Results are those of Hugging Face's `tokenizers`
+or, for `LongestMap`, `JoinedSpaces` and `UnknownRuns`, of SentencePiece. `docs/normalizers.md`
+lists the Unicode versions.
 """
 
 from .characters import (

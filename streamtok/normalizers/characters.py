@@ -60,7 +60,7 @@ class CharacterStep(Step):
 class Lowercase(CharacterStep):
     """Each character becomes its small letter, by Unicode 17.0, whatever its neighbours are.
 
-    So a capital sigma never becomes a final sigma, as with `str.lower` at the end of a word.
+    So a capital sigma never becomes a final sigma, unlike with `str.lower` at the end of a word.
     """
 
     __slots__ = ()
@@ -129,7 +129,7 @@ class Nmt(_Blanking):
 class BertClean(_Blanking):
     """Removes U+FFFD and the control, format and private characters (Cc, Cf, Co) of Unicode 8.0.
 
-    Tab, newline, carriage return and all white space that is not a control become spaces.
+    Tab, newline, carriage return and all white space that is not a control character become spaces.
     """
 
     __slots__ = ()

@@ -1,10 +1,10 @@
 """SentencePiece's `precompiled_charsmap`: keys and their replacements.
 
-A map has the size of a trie in bytes, the trie, and the replacements, each followed by a zero byte.
-The trie is a double array of the library Darts: little-endian 32-bit units, first that of the root.
-A unit says where the children of its node are. Its lowest byte is the byte that leads to the node.
-If bit 8 is set, a key ends here; then the unit at the base of the children, without its highest
-bit, is the offset of the replacement.
+A map contains the size of its trie in bytes, the trie, and zero-terminated replacements. The trie
+is a double array of the library Darts: little-endian 32-bit units, first that of the root. A unit
+says where the children of its node are. Its lowest byte is the byte that leads to the node. If bit
+8 is set, a key ends here; then the unit at the base of the children, without its highest bit, is
+the offset of the replacement.
 
 Maps are not trusted: references outside the array or the replacements raise an error, as do more
 keys than any real map has, which indicate a cycle of nodes.

@@ -76,7 +76,7 @@ def joiners() -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def _numbers() -> dict[str, int]:
-    """The number of each character that is not just OTHER, except for Hangul syllables."""
+    """The number of each character that is not plain OTHER, except for Hangul syllables."""
     found = {"\r": CR, "\n": LF, "\u200d": ZWJ}
     for name, kind in _KINDS.items():
         for low, high in ranges_of(f"cluster_{name}"):

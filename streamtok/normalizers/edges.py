@@ -38,7 +38,7 @@ class MetaspaceText(Step):
             raise ValueError(f"prepend_scheme must be one of {SCHEMES}, not {prepend_scheme!r}")
         self.replacement, self.scheme = replacement, prepend_scheme
         self.spec = ("MetaspaceText", replacement, prepend_scheme)
-        # At most, `replacement` is prepended to a first byte that is not a space.
+        # In the worst case, `replacement` is prepended to a first byte that is not a space.
         self.growth = Growth(1.0 + n_bytes(replacement))
 
     def interest(self) -> Interest:

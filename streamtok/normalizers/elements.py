@@ -77,7 +77,7 @@ class _Asked:
 
 
 class Elements:
-    """Asks the steps of one normalizer, or of two in turn.
+    """Runs elements through the steps of one normalizer, or of two in turn.
 
     Raises ValueError if more than MOST_CARING steps look at neighbours.
     """
@@ -100,7 +100,7 @@ class Elements:
         self.asks_for_begin = any(one.at_begin for one in interests)
         self.asks_for_end = any(one.at_end for one in interests)
         self.joins_any = any(one.joins_any for one in interests)
-        # Characters that may change, or be joined to a neighbour whatever that is,
+        # Characters that may change, join any text before them, or hold any text after them,
         self.learned = CodePoints(
             *(one.changes for one in interests),
             *(one.joins for one in interests),

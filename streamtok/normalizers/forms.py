@@ -26,7 +26,7 @@ from .step import Interest, Step
 __all__ = ["Form"]
 
 FormName = Literal["NFC", "NFD", "NFKC", "NFKD"]
-LONG = 32  # characters; in longer runs, marks are sorted here: Python takes quadratic time
+LONG = 32  # characters; longer runs are sorted here, as Python takes quadratic time
 
 
 @lru_cache(maxsize=4)
@@ -48,7 +48,7 @@ class Form(Step):
             raise ValueError(f"{form!r} is not the name of a normalization form")
         self.form: FormName = form
         self.spec = (form,)
-        self.growth = Growth(11.0 if "K" in form else 3.0)  # UAX #15; U+FDFA has the 11
+        self.growth = Growth(11.0 if "K" in form else 3.0)  # UAX #15; U+FDFA grows by 11
 
     def interest(self) -> Interest:
         changes, joins, opens = (

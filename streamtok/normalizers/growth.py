@@ -23,8 +23,8 @@ _MOST = 1e30  # weights are capped here, far above, so that products stay finite
 class Growth(NamedTuple):
     """How much one step can add to a text."""
 
-    # The maximum number of bytes that one changed byte becomes. None: the step only removes text,
-    # apart from the other two fields.
+    # The maximum number of bytes that one changed byte becomes. None: apart from the other two
+    # fields, the step only removes text.
     factor: float | None = None
     replaced: tuple[str, str] | None = None  # each occurrence of the first becomes the second
     put: str = ""  # prepended to a non-empty segment
@@ -86,7 +86,8 @@ class _Bound:
         missing = self.weigh(new) - self.weigh(old)
         if missing > 0:
             # Any character of `old` may get the missing weight. Prefer one that is not in `new`,
-            # which would get heavier, too; then a heavy or non-alphanumeric one, which is rarer.
+            # or else `new` gets heavier, too. Then prefer one that few other strings contain: one
+            # that is heavy already, or not alphanumeric.
             char = max(
                 old,
                 key=lambda one: (one not in new, self.of.get(one, 0.0), not one.isalnum(), one),

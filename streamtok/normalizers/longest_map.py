@@ -30,14 +30,14 @@ class _Map:
         self.growth = ratio(self.keys.items())
         for key in self.keys:
             if len(key) > DEEPEST and sum(key[:n] in self.keys for n in range(len(key))) >= DEEPEST:
-                raise ValueError(f"more than {DEEPEST} keys are the beginning of one")
+                raise ValueError(f"more than {DEEPEST} keys are prefixes of one key")
         if sum(len(symbol) ** 2 for symbol in symbols) > MOST_SYMBOLS:
             raise ValueError("the user-defined symbols are too long together")
         self.symbols = frozenset(symbols)
         self.key_beginnings = {key[:n] for key in self.keys for n in range(1, len(key))}
         self.symbol_beginnings = {key[:n] for key in symbols for n in range(1, len(key))}
-        # The next offset where a key or symbol may begin: a whole one of one character, or a first
-        # character before a second one.
+        # The next offset where a key or symbol may begin: one with a single character, or the first
+        # character of a longer one, followed by a possible second character.
         names = [*self.keys, *symbols]
         single = one_of(ranges_of_characters({name for name in names if len(name) == 1}))
         first = one_of(ranges_of_characters({name[0] for name in names if len(name) > 1}))

@@ -2,7 +2,7 @@
 
 It works by grapheme clusters. If a cluster of less than 6 bytes begins with a key, the whole
 cluster becomes the replacement of the shortest such key; the rest of the cluster is lost. In other
-clusters, each character is replaced by itself, if it is a key.
+clusters, single characters that are keys are replaced.
 """
 
 from __future__ import annotations

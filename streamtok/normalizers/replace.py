@@ -57,7 +57,7 @@ class ReplaceRuns(Step):
         if not found:
             raise ValueError(
                 f"the regular expression {regex!r} is not supported: expected one character or set "
-                "of characters, then nothing, + or {2,}"
+                "of characters, then nothing, + or {n,}"
             )
         self.regex, self.new = regex, new
         self.spec = ("ReplaceRuns", regex, new)

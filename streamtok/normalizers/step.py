@@ -22,7 +22,7 @@ __all__ = [
     "Step",
 ]
 
-# The position of a text: it begins a segment; this is the first of its stream; it ends a segment.
+# Flags of a text: it begins a segment; it begins the first segment of a stream; it ends a segment.
 BEGIN, FIRST, END = 1, 2, 4
 WHOLE = BEGIN | FIRST | END
 

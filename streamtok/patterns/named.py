@@ -1,4 +1,4 @@
-"""Pre-tokenization patterns by name: for training, and for files that hold no pattern."""
+"""Pre-tokenization patterns by name: for training, and for files without a pattern."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ WHOLE_TEXT_PATTERN = r"[\s\S]+"  # the text is one pre-token
 
 
 def find_pattern(pattern: str) -> str:
-    """The regular expression that `pattern` names or is.
+    """The regular expression named `pattern`, or `pattern` itself if it is not a name.
 
     >>> find_pattern("gpt2")[:12]
     "'(?:[sdmt]|l"

@@ -42,7 +42,7 @@ class Pattern(Automaton):
 
     @classmethod
     def compile(cls, source: str) -> Pattern:
-        """The pattern `source`, with bundled tables, or else computed ones in tens of milliseconds.
+        """Compile `source`: load its bundled tables, or compute them in tens of milliseconds.
 
         Raises `PatternError` if `source` does not compile, and `UnsupportedPatternError` if no
         finite automaton of reasonable size can follow it.
@@ -89,6 +89,6 @@ class Pattern(Automaton):
 
 @lru_cache(maxsize=16)
 def _fresh_tables(source: str) -> Tables:
-    from .dfa import compile_tables  # a rare case, and not a cheap import
+    from .dfa import compile_tables  # a rare case and a slow import
 
     return compile_tables(source)

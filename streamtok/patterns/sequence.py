@@ -133,7 +133,7 @@ def _with_class_of(pages: Uint16, blocks: Uint8, point: int, other: int) -> tupl
 def _common_alphabet(
     parts: list[Pattern],
 ) -> tuple[tuple[Uint16, Uint8], list[npt.NDArray[np.intp]]]:
-    """Pages and blocks of common classes, and for each pattern its own class of each of them."""
+    """Pages and blocks of common classes; for each pattern, its own class of each common class."""
     pages, page_of = _different_rows([part.class_pages for part in parts])
     # One array per pattern: its own class of every character of the distinct pages.
     own = [part.class_blocks[pages[i]].reshape(-1) for i, part in enumerate(parts)]
@@ -148,7 +148,7 @@ def _common_alphabet(
 def _different_rows(
     columns: Sequence[Uint8 | Uint16],
 ) -> tuple[list[Uint8 | Uint16], npt.NDArray[np.intp]]:
-    """The distinct rows of a table, sorted, as columns; and for each row the index of its equal.
+    """The distinct rows of a table, sorted, as columns; and each row's index among these.
 
     Like numpy.unique with an axis, but many times faster: it sorts each row as one number.
     """
@@ -185,7 +185,7 @@ def _in_turn(first: Cutter, second: Cutter, where: str, budget: Budget) -> Cutte
     moves_b, ends_b = second
     n = moves_a.shape[1]
     if not is_definite(first):
-        refuse("an earlier split knows the end of its pre-token only later", where)
+        refuse("the end of an earlier split's pre-token is known only later", where)
     can_keep, can_drop = ends_of(first)
     numbers: dict[tuple[int, int], int] = {(0, 0): 0, (1, 1): 1}
     pairs = [(0, 0), (1, 1)]  # (a, 0): the first will drop its pre-token
@@ -205,7 +205,7 @@ def _in_turn(first: Cutter, second: Cutter, where: str, budget: Budget) -> Cutte
             if not can_keep[into]:
                 target = into, 0
             elif can_drop[into] and ends_b[b, c]:
-                refuse("a split inside what an earlier one may drop", where)
+                refuse("a split inside text that an earlier one may drop", where)
             accepted.append(int(ends_b[b, c]) if can_keep[into] else 0)
             if target[1] == 0 and can_keep[into]:
                 row.append(0)
@@ -240,7 +240,7 @@ def _growing(pairs: list[tuple[int, int]]) -> Any:
 def _check_restarts(
     first: Cutter, pairs: list[tuple[int, int]], table: Uint16, accepts: Uint8, where: str
 ) -> None:
-    """Refuse if a pre-token may end inside one of the first split and change the rest of that."""
+    """Refuse if a pre-token may end inside one of the first split and change how it continues."""
     moves_a, ends_a = first
     n = table.shape[1]
     marks = np.column_stack([np.where(moves_a == 0, 1 + ends_a[:, :n], 0), ends_a[:, n]])

@@ -92,7 +92,7 @@ def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> Cutter:
         ends = np.append(transitions[state] == 0, True) & ~accepting[state]
         open_ = ~ends[:n] & ~accepting[state, :n] & ~sure[transitions[state]]
         if state and open_.any():
-            refuse("what begins a match depends on more than the next character", source)
+            refuse("whether a match begins depends on more than the next character", source)
         is_gap[state] = ends if state else np.ones(n + 1, bool)
     # New states: dead, start, then for each of `firsts` "one character read" and "one character
     # read after a gap, which it may continue"; then the old states.
@@ -126,14 +126,14 @@ def is_definite(cutter: Cutter) -> bool:
 
 
 def _joined(whole: Cutter, split: Split) -> Cutter:
-    """Join each match with its neighbor, as the behavior says.
+    """Join each match with its neighbour, as the behavior says.
 
     A state says whether the first part of the pre-token is complete, and the state of `whole` in
     the current part. The next part belongs to the same pre-token if the behavior joins the two.
     """
     whole = Cutter(*minimised(*whole))
     if not is_definite(whole):
-        refuse(f"{split.behavior!r}, and a match knows its end only later", split.pattern)
+        refuse(f"{split.behavior!r}, with a match whose end is known only later", split.pattern)
     moves, ends = whole
     n = moves.shape[1]
     first, then = {
@@ -162,7 +162,7 @@ def _joined(whole: Cutter, split: Split) -> Cutter:
 
 
 def ends_of(cutter: Cutter) -> tuple[Bools, Bools]:
-    """For each state of a definite automaton: can the pre-token be kept; can it be dropped."""
+    """For each state of a definite automaton: may its pre-token be kept, and may it be dropped."""
     moves, ends = cutter
     n = moves.shape[1]
 
@@ -198,10 +198,10 @@ def without_dropped(cutter: Cutter, where: str) -> tuple[Uint16, Uint8]:
     for state in range(2, len(moves)):
         onward = (moves[state] > 0) & can_drop[moves[state]]
         if ((ends[state, :n] == KEEP) & onward).any():
-            refuse("a pre-token that is dropped begins like one that is not", where)
+            refuse("a dropped pre-token begins like one that is kept", where)
         if (onward & (block[moves[state]] != fresh)).any():
-            refuse("what is dropped depends on where it begins", where)
+            refuse("the text that is dropped depends on where it begins", where)
     found = minimised(moves, (ends == KEEP).astype(np.uint8))
     if not found[1].any():
-        refuse("nothing is left of any text", where)
+        refuse("all text is dropped", where)
     return found

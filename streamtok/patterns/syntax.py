@@ -3,8 +3,8 @@
 The dialect is the common part of Rust's `fancy-regex` (inside tiktoken) and Python's `regex`. A
 spelling that the two read differently, such as `\\Z` or `[` inside a set, is refused by name rather
 than guessed. Real patterns need two exceptions, both as in tiktoken: `$` is the very end of input,
-and `(?i:...)` is simple case folding without Turkish. This module does not know about automata: it
-refuses a construct that none can follow only if the syntax alone shows this.
+and `(?i:...)` is simple case folding without Turkish. This module does not know about automata. It
+refuses only constructs whose syntax alone shows that no automaton can follow them.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class _Parser:
 
     def parse(self) -> Node:
         if any("\ud800" <= char <= "\udfff" for char in self.source):
-            raise PatternError("the pattern holds a surrogate code point")
+            raise PatternError("the pattern contains a surrogate code point")
         flags = _Flags()
         start = self.at
         while (letters := self.flag_letters()) and self.source[self.at + 2 + len(letters)] == ")":
@@ -193,7 +193,7 @@ class _Parser:
             self.fail("nothing to repeat", start)
         self.at += 1
         if char == "{":
-            self.refuse("brace that begins no repeat", start, self.at)  # fuzzy matching in `regex`
+            self.refuse("brace that does not begin a repeat", start, self.at)  # fuzzy in `regex`
         if char == "^":
             self.refuse("start anchor", start, self.at)
         if char == "$":

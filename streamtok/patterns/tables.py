@@ -31,7 +31,7 @@ class Windows(NamedTuple):
     """Decisions about windows of four ASCII characters.
 
     `decisions[lefts[a, b], rights[c, d]]` says whether a pre-token begins before the third of four
-    characters of the classes a, b, c, d. It is not valid if one of the four, or of the `reach`
+    characters of the classes a, b, c, d. This is not valid if one of the four, or of the `reach`
     characters before them, is a follower directly after the trigger. Consecutive characters of the
     class `counted` form pre-tokens of `run` characters each. `patterns/windows.py` defines the flag
     of a follower, `patterns/window_flags.py` the other flags.

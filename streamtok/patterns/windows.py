@@ -15,7 +15,7 @@ window undecided.
 Some states are reached only after a rare pair of characters: the *trigger*, which is the
 apostrophe of English contractions, and one of its *followers*, s, t, d and so on. Without that
 pair, followers are letters like all others, so fewer classes are needed and more windows are
-decided. So windows that contain such a pair, or begin less than `reach` characters after one, stay
+decided. So windows that contain such a pair, or begin fewer than `reach` characters after one, stay
 undecided. The other windows need only the states that remain after `reach` characters without a
 pair.
 
@@ -27,7 +27,7 @@ Characters that the pattern skips are pre-tokens here (`Automaton.closed`); the 
 them by their class.
 
 The idea of such masks comes from the hand-written ones of gigatoken and fastokens. Deriving them
-from the automaton covers every pattern that compiles and avoids mistakes by hand.
+from the automaton covers every pattern that compiles and avoids manual errors.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def _followers(
 def _states_without(
     pattern: Automaton, trigger_class: int, followers: set[int], work: _Work
 ) -> tuple[States, int]:
-    """The states possible after `reach` characters without a trigger and follower; and `reach`.
+    """The states possible after `reach` characters without a trigger-follower pair, and `reach`.
 
     These include the states of pre-tokens that begin within these characters.
     """

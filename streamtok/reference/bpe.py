@@ -6,7 +6,7 @@ code with it, and compare it with tiktoken. A text becomes ids in three steps:
 1. Allowed special tokens are found. They cut the text into segments.
 2. The pre-tokenization pattern cuts each segment into pre-tokens. No token crosses their ends.
 3. A pre-token that is a token becomes its id. Any other starts as single bytes; then the pair of
-   neighbours with the best rank is merged, until no pair can be.
+   neighbours with the best rank is merged, as long as there is one.
 
 A rank is both the priority of a merge and the id of its result: `{b"a": 0, b"b": 1, b"ab": 2}`.
 
@@ -249,7 +249,7 @@ def decode_bytes(
 def stable_prefix(
     encode: Callable[[bytes], list[int]], data: bytes, continuations: Iterable[bytes]
 ) -> list[int]:
-    """The first ids that are the same, whichever of `continuations` follows `data`.
+    """The ids at the start that are the same, whichever of `continuations` follows `data`.
 
     After `data`, a stream may only have emitted a prefix of these ids. Continuations that `encode`
     rejects because they are not UTF-8 are skipped.

@@ -1,10 +1,10 @@
 """The merge loop with a linked list and a heap: slow like `bpe.py`, but with the engine's steps.
 
 The parts of a pre-token are nodes of a linked list. Each pair of neighbours that can merge is a
-candidate in a heap, the best rank first, then the leftmost. A merge changes its left node and
-removes the right one. Candidates with either node are then stale. They stay in the heap and are
-dropped when popped: a node's version counts its changes, and a stale candidate has an old version.
-So a merge costs O(log n), whereas `bpe.py` scans all pairs again.
+candidate in a heap, ordered by rank, then by position. A merge changes its left node and removes
+the right one. Candidates with either node are then stale. They stay in the heap and are dropped
+when popped: a node's version counts its changes, and a stale candidate has an old version. So a
+merge costs O(log n), whereas `bpe.py` scans all pairs again.
 
 An observer is called at each step. It may read the list and the heap, but must not change them.
 """

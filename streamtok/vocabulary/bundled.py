@@ -1,4 +1,4 @@
-"""The file format of bundled vocabularies, and the three vocabularies that the package has.
+"""The file format of bundled vocabularies, and the three that come with the package.
 
 `tools/pack_vocabularies.py` writes these files.
 
@@ -40,7 +40,7 @@ def loads_bundled(data: bytes, source: str = "<bytes>") -> Vocabulary:
     _, version, crc, count, n_spelled, flags = HEADER.unpack_from(data)
     if version != VERSION:
         raise VocabularyError(
-            f"{source} has version {version} of the bundled form: expected version {VERSION}"
+            f"{source} has version {version} of the bundled format: expected version {VERSION}"
         )
     size = HEADER.size + 8 * count + n_spelled
     if len(data) != size:

@@ -47,7 +47,7 @@ def to_bytes(text: str) -> bytes | None:
 
 
 def all_to_bytes(texts: Collection[str]) -> tuple[bytes, NDArray[np.uint32], NDArray[np.bool_]]:
-    """`to_bytes` of each text: concatenated bytes, n + 1 offsets, and which texts have bytes.
+    """`to_bytes` of each text: all bytes, n + 1 offsets, and which texts are in the alphabet.
 
     A text with other characters gets one meaningless byte for each character.
     """

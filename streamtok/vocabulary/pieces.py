@@ -87,7 +87,7 @@ class Pieces:
 
     @classmethod
     def of_ids(cls, kind: str, ids: Mapping[str, int], unknown: int, **more: Any) -> Pieces:
-        """From a dictionary from piece to id; more: further arguments of the class."""
+        """From the id of each piece; more: further arguments of the class."""
         return cls(kind, *_in_order(ids), unknown, **more)
 
     @classmethod
@@ -112,7 +112,7 @@ class Pieces:
         return cls("Merges", *_in_order(whole), 0, stages=stages)
 
     def with_stages(self, stages: Stages) -> Pieces:
-        """The same pieces, after these stages."""
+        """The same pieces, with these stages."""
         return Pieces(*(*self.__reduce__()[1][:-1], stages))
 
     @property
@@ -136,7 +136,7 @@ class Pieces:
 def symbol(number: int) -> str:
     """The character that represents the symbol with this number."""
     if number >= MOST_SYMBOLS:
-        raise ValueError(f"more than {MOST_SYMBOLS} symbols are not possible")
+        raise ValueError(f"more than {MOST_SYMBOLS} symbols are not supported")
     return chr(0xF0001 + number)
 
 
@@ -185,7 +185,7 @@ def _scanner(pattern: str) -> Scanner:
 def _in_order(
     ids: Mapping[str, int],
 ) -> tuple[bytes, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    texts = sorted(ids)  # code points are in the order of their UTF-8
+    texts = sorted(ids)  # code points sort like their UTF-8
     parts = [text.encode() for text in texts]
     offsets = offsets_of(np.array([*map(len, parts)], np.int64))
     return b"".join(parts), offsets, np.array([*map(ids.__getitem__, texts)], np.uint32)

@@ -123,7 +123,7 @@ class Vocabulary:
 
     @classmethod
     def from_ranks(cls, mergeable_ranks: Mapping[bytes, int]) -> Vocabulary:
-        """Make a vocabulary of a rank table, as `tiktoken.Encoding` takes it. Costs O(n log n).
+        """Make a vocabulary from a rank table, as `tiktoken.Encoding` takes it. Costs O(n log n).
 
         Raises `TypeError` for a token that is not `bytes` or a rank that is not an integer. Raises
         `VocabularyError` for a rank that is out of range or given twice, for an empty or overlong
@@ -275,7 +275,7 @@ def _check_bytes(present: set[int]) -> None:
 def _check_arrays(
     tokens: bytes, offsets: NDArray[np.uint32], ids: NDArray[np.uint32], is_plain: bool
 ) -> None:
-    """Raise for arrays that do not fit together, impossible token lengths and missing bytes.
+    """Raise for inconsistent arrays, impossible token lengths and missing bytes.
 
     is_plain: the ids are ranks, so they must increase.
     """

@@ -264,7 +264,7 @@ def test_damaged_package_data_is_named(tmp_path: Path, monkeypatch: pytest.Monke
         (sound[:-1], f"has {len(sound) - 1} bytes instead of {len(sound)}"),
         (flipped, "checksum is wrong"),
         (sound[:20], "or is cut short"),
-        (sound[:7] + b"\x01" + sound[8:], "version 1 of the bundled form: expected version 3"),
+        (sound[:7] + b"\x01" + sound[8:], "version 1 of the bundled format: expected version 3"),
     ]:
         path.write_bytes(damaged)
         with pytest.raises(VocabularyError, match=message) as info:

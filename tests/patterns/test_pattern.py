@@ -269,7 +269,7 @@ REFUSED = [
     (r"a{1001}", "repeat count above 1000", 1),
     (r"(?:a?)*b", "repeat of something that can be empty", 0),
     (r"b(?:a|$){2}", "repeat of something that can be empty", 1),
-    (r"a{b", "brace that begins no repeat", 1),
+    (r"a{b", "brace that does not begin a repeat", 1),
     (r"\p{Klingon}", "property", 0),
     (r"a\p{InGreek}", "property", 1),
     (r"\p{Script=Lu}", "property", 0),
