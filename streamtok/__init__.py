@@ -1,7 +1,7 @@
-"""streamtok: exact byte-level BPE of unbounded streams. Public names only.
+"""streamtok: exact byte-level BPE for unbounded streams. Public names only.
 
-All but the errors are imported when they are asked for. So a program such as the command line can
-choose what numpy does (`cli.main`) before anything imports it.
+Names other than the errors are imported on first use, so that a program such as the command line
+can configure numpy (`cli.main`) before anything imports it.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ __all__ = [
     "verify",
 ]
 
-_LATER = {  # a name to its module
+_LATER = {  # public name -> module
     "Chunk": "answers.splitting",
     "Control": "prompts",
     "Counter": "answers.counter",
@@ -125,7 +125,7 @@ _LATER = {  # a name to its module
     "verify": "jobs.parts.verify",
 }
 
-_MODULES = {  # what is there without an import of its own; `load` is a function, see `load.py`
+_MODULES = {  # modules imported on first use; `load` is a function, see `load.py`
     *("answers", "core", "definition", "encoding", "engines", "formats", "load", "model"),
     *("parallel", "patterns", "registry", "special_tokens", "vocabulary"),
 }

@@ -1,4 +1,4 @@
-"""Types that signatures share, and what counts as a text."""
+"""Types that signatures share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AllowedSpecial: TypeAlias = "Literal['all'] | AbstractSet[str]"
 DisallowedSpecial: TypeAlias = "Literal['all'] | Collection[str] | None"
 
 
-AnyText: TypeAlias = "Text | Prompt | Iterable[Text | Prompt] | SupportsRead"  # also in chunks
+AnyText: TypeAlias = "Text | Prompt | Iterable[Text | Prompt] | SupportsRead"  # whole, or in chunks
 
 
 class SupportsRead(Protocol):

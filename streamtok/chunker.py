@@ -1,16 +1,15 @@
 """StreamEncoder and StreamDecoder: text and ids in chunks, exact at every cut.
 
-The law: for every way of cutting `data` into chunks, the ids from `encode` over the chunks plus
-those of `flush` equal `Encoding.encode(data)`, and the same for decoding. What cannot be decided
-yet is carried from one chunk to the next: the *tail reserve*. The contract is that of the standard
-library's incremental codecs: after `final` or `flush` a stream is fresh again.
+The law: however `data` is cut into chunks, the ids from `encode` over the chunks plus those of
+`flush` equal `Encoding.encode(data)`, and likewise for decoding. Text that cannot be decided yet is
+carried over to the next chunk: the *tail reserve*. As with the standard library's incremental
+codecs, a stream is fresh again after `final` or `flush`.
 
-Each chunk goes the same way: it is put after the reserve, added tokens are found and text is
-normalized, the core says which ids are final, these are emitted, and the rest is the new reserve.
-All of the reserve is in one object, a `Tail` of the core: the open pre-token with the bytes that it
-holds (`_core/stream/tail.pxi`), and before that the text that later text may still change
-(`_core/stream/changing.pxi`). A call works on a draft, which takes the old one's place when nothing
-can fail any more.
+Each chunk is appended to the reserve. Added tokens are found, text is normalized, ids that have
+become final are emitted, and the rest is the new reserve. The whole reserve is one object, a `Tail`
+of the core: text that later text may still change (`_core/stream/changing.pxi`), then the bytes of
+the open pre-token (`_core/stream/tail.pxi`). A call works on a draft, which replaces the old tail
+once nothing can fail any more.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ class StreamEncoder(FastStreamEncoder):
 
     A chunk is str or bytes-like; bytes may be cut anywhere, also inside a character. In a stream
     made with disallowed_special=(), it may also be a `Control`, a `Prompt` or a t-string; from then
-    on to the end, text makes no control token (`Encoding.control_tokens`). What `encode` returns is
-    final: no later chunk can change it. An exception leaves the stream as it was
+    on, text never becomes a control token (`Encoding.control_tokens`). The ids that `encode`
+    returns are final: no later chunk can change them. An exception leaves the stream as it was
     before the call. One thread at a time: a call during another one raises StreamInUseError.
 
     >>> stream = enc.stream_encoder()
@@ -56,12 +55,12 @@ class StreamEncoder(FastStreamEncoder):
     [31373, 995]
     """
 
-    # And those of `_core/stream/fast_path.pxi`.
+    # More are in `_core/stream/fast_path.pxi`.
     __slots__ = {
         "_encoding": None,
         "_settings": None,
         "_template": None,
-        "matcher": "SpecialMatcher: which special tokens a text may have, and which are refused.",
+        "matcher": "SpecialMatcher: which special tokens text may contain, and which are refused.",
     }
 
     _kind = "stream"
@@ -76,13 +75,12 @@ class StreamEncoder(FastStreamEncoder):
         max_pending: int | None = None,
         add_special_tokens: bool = False,
     ):
-        """max_pending: bytes that may wait before PendingLimitExceeded is raised (64 MiB).
+        """max_pending: bytes that may be pending before PendingLimitExceeded is raised (64 MiB).
 
         errors: "strict" raises UnicodeDecodeError with the offset in the stream, "replace" is
         `bytes.decode("utf-8", "replace")`, "surrogateescape" keeps every byte. add_special_tokens:
-        the beginning of the encoding's template comes with the first call, its end with the final
-        one. Raises UnsupportedPatternError for an encoding whose pre-tokenization pattern has no
-        tables.
+        the first call also returns the template's ids before a text, and the final call those after
+        it. Raises UnsupportedPatternError if the pre-tokenization pattern has no tables.
         """
         check_policy(errors)
         if max_pending is None:
@@ -96,7 +94,7 @@ class StreamEncoder(FastStreamEncoder):
             disallowed_special = frozenset(disallowed_special)
         self._encoding = encoding
         self._settings = (allowed_special, disallowed_special, errors)
-        # A template of nothing is none: the streams and their states are the same.
+        # An empty template is the same as none, also in saved states.
         self._template = encoding.definition.template if add_special_tokens else NO_TEMPLATE
         matcher = encoding.definition.specials.matcher(allowed_special, disallowed_special)
         self.matcher = matcher
@@ -107,10 +105,10 @@ class StreamEncoder(FastStreamEncoder):
         return engine.tail(self.matcher, self.errors, self._template)
 
     def _prompt_tail(self) -> Tail:
-        """A copy of the tail that takes a Control or a Prompt.
+        """A copy of the tail that accepts a Control or a Prompt.
 
-        From then on, text makes no control token, also where added tokens are control. So text that
-        came before must mean the same as in a prompt, whatever it was.
+        From then on, text never becomes a control token, not even an added token. So any earlier
+        text must have been encoded as it would be in a prompt.
         """
         tail, definition = self._tail, self._encoding.definition
         if tail.finder is not None:
@@ -133,19 +131,19 @@ class StreamEncoder(FastStreamEncoder):
         return tail.with_finder(prompts.finder)
 
     def flush(self) -> list[int]:
-        """list[int]: the ids that are left; the same as encode(b"", final=True)."""
+        """list[int]: the remaining ids; the same as encode(b"", final=True)."""
         return self.encode(b"", final=True)
 
     def encode_with_offsets(
         self, chunk: Text | Prompt, final: bool = False, *, unit: str = "character"
     ) -> tuple[IdArray, npt.NDArray[np.int64]]:
-        """(ids, spans): as `Encoding.encode_with_offsets`; offsets are those in the stream.
+        """(ids, spans): as `Encoding.encode_with_offsets`; offsets count from the stream's start.
 
-        A stream counts from its first chunk on, so the first call must be this one; it costs more
-        from then on. Such a stream can be copied, not saved or pickled. Where text is changed, the
-        last id waits for the next text, which may be left out and so make its span longer. The ids
-        of `add_special_tokens` have empty spans, at the beginning and at the end. Raises ValueError
-        where text came in before.
+        The first call to the stream must be this one, since it has to count from the first chunk
+        on; this makes every call slower. Such a stream can be copied, but not saved or pickled. If
+        the encoding changes text, the last id is held back: text that follows may be removed, which
+        makes its span longer. The ids of `add_special_tokens` have empty spans at the start and
+        end. Raises ValueError if the stream has text already.
 
         >>> stream = enc.stream_encoder()
         >>> stream.encode_with_offsets("hello world")[1].tolist()
@@ -158,7 +156,7 @@ class StreamEncoder(FastStreamEncoder):
         return ids, spans
 
     def take(self, chunk: Text | Prompt, final: bool, output: Output[Result]) -> Result:
-        """The ids that `chunk` makes certain, as `output` gives them."""
+        """The ids that become final with `chunk`, in the form of `output`."""
         if self._trace is not None:
             result: Result = self._follow(chunk, final, "byte", output)
             return result
@@ -168,7 +166,7 @@ class StreamEncoder(FastStreamEncoder):
 
     @one_call
     def _take_prompt(self, chunk: Any, final: bool, output: Output[Result]) -> Result:
-        """`take` of a stream of a prompt. After the end, it is one of text again."""
+        """`take` for a prompt. After its end, the stream is one of text again."""
         tail = self._prompt_tail()
         found = tail.encode(chunk, final, output, self.max_pending)
         self._go_on(self._new_tail() if final else tail)
@@ -178,7 +176,7 @@ class StreamEncoder(FastStreamEncoder):
     def _follow(
         self, chunk: Text | Prompt, final: bool, unit: str, output: Output[Any] | None
     ) -> Any:
-        """`take` of a stream that knows where its ids came from; without `output`, (ids, spans)."""
+        """`take` for a stream that tracks spans. Without `output`, returns (ids, spans)."""
         from .engines.trace import BEGINNING
 
         tail, trace = self._tail, self._trace
@@ -203,17 +201,17 @@ class StreamEncoder(FastStreamEncoder):
 
     @property
     def errors(self) -> str:
-        """str: what happens to bytes that are not UTF-8."""
+        """str: how bytes that are not UTF-8 are handled."""
         return self._settings[2]
 
     @property
     def pending(self) -> int:
-        """int: bytes taken in whose ids have not been emitted yet."""
+        """int: bytes received whose ids have not been emitted yet."""
         return self._tail.pending if self._trace is None else self._trace.pending
 
     @property
     def bytes_in(self) -> int:
-        """int: bytes (of UTF-8, for str) taken in since the stream began."""
+        """int: bytes (of UTF-8, for str) received since the stream began."""
         return self._tail.bytes_in
 
     @property
@@ -235,9 +233,9 @@ class StreamEncoder(FastStreamEncoder):
         )
 
     def begin_at(self, offset: int) -> None:
-        """As `reset`, but what comes next is at byte `offset`: another has encoded what is before.
+        """As `reset`, but the next text is at byte `offset`: another has encoded the text before.
 
-        That must end where the text may be cut. Not where a format changes text before it is cut,
+        The text must have a clean cut there. Not for encodings that change text before it is cut,
         and not with a template.
         """
         assert self._tail.changer is None
@@ -245,7 +243,7 @@ class StreamEncoder(FastStreamEncoder):
         self._tail.begin_at(offset)
 
     def forget_partial(self) -> None:
-        """Forget the bytes of a character that is not complete, as if they had not come in."""
+        """Forget the bytes of an unfinished character, as if they had never arrived."""
         self._tail.forget_partial()
 
     def copy(self) -> StreamEncoder:
@@ -262,7 +260,7 @@ class StreamEncoder(FastStreamEncoder):
     __copy__ = copy
 
     def reset(self) -> None:
-        """Begin a new stream; what was pending is forgotten."""
+        """Begin a new stream, and forget pending text."""
         from .engines.trace import BEGINNING
 
         if self._trace is not None:
@@ -273,13 +271,13 @@ class StreamEncoder(FastStreamEncoder):
             self._tail.reset()
 
     def policy(self) -> list[Any]:
-        """What text that comes is checked for, as JSON values: special tokens, and `errors`."""
+        """The settings for special tokens and `errors`, as JSON values."""
         allowed, disallowed, errors = self._settings
         sets = [x if isinstance(x, str) else sorted(x) for x in (allowed, disallowed)]
         return [*sets, errors]
 
     def _state_key(self, is_prompt: bool) -> bytes:
-        """is_prompt: of the state of a stream that took control in."""
+        """Identifies the encoding and the settings. is_prompt: for a stream of a prompt."""
         import hashlib
 
         *sets, errors = self.policy()
@@ -291,10 +289,10 @@ class StreamEncoder(FastStreamEncoder):
         ).digest()
 
     def getstate(self) -> bytes:
-        """bytes: all that is needed to continue elsewhere from input offset `bytes_in`.
+        """bytes: everything needed to continue elsewhere from input offset `bytes_in`.
 
         They carry a version and a digest of the vocabulary, the pattern and the settings. Raises
-        StateError for a stream that gives offsets (`encode_with_offsets`): it cannot be saved.
+        StateError for a stream that tracks offsets (`encode_with_offsets`): it cannot be saved.
         """
         if self._trace is not None:
             raise StateError(
@@ -306,8 +304,8 @@ class StreamEncoder(FastStreamEncoder):
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called.
 
-        Raises StateError for bytes that are damaged, that come from another version, or from a
-        stream with another vocabulary, pattern or settings; the stream is then as before.
+        Raises StateError for bytes that are damaged, or from another version, or from a stream with
+        another vocabulary, pattern or settings; the stream then stays as it was.
         """
         body = unseal(state)
         key = body[:32]
@@ -328,9 +326,9 @@ class StreamEncoder(FastStreamEncoder):
         self._go_on(tail)
 
     def setstate_of(self, state: bytes, policy: list[Any]) -> None:
-        """As `setstate`, of a stream with this `policy`: text that comes follows that of this one.
+        """As `setstate`, for the state of a stream with this `policy`. Our own applies to new text.
 
-        Of a special token that has come only in part, the beginning counts as seen.
+        If that stream took the beginning of a special token as plain text, it stays plain text.
         """
         if policy == self.policy():
             self.setstate(state)
@@ -352,7 +350,7 @@ class StreamEncoder(FastStreamEncoder):
         return self._tail.getstate()
 
     def _adopt(self, reserve: bytes) -> None:
-        """Go on with the reserve of another stream, which may have other settings."""
+        """Continue with the reserve of another stream, which may have other settings."""
         self._tail.setstate(reserve)
 
     def __getstate__(self) -> object:
@@ -389,7 +387,7 @@ class StreamDecoder(FastStreamDecoder):
     'hello world'
     """
 
-    # And those of `_core/decode/stream_decoder.pxi`.
+    # More are in `_core/decode/stream_decoder.pxi`.
     __slots__ = ("_encoding", "_errors", "_skip")
 
     _settles = False
@@ -412,12 +410,12 @@ class StreamDecoder(FastStreamDecoder):
         self.reset()
 
     def flush(self) -> str:
-        """str: what an unfinished character leaves; the same as decode([], final=True)."""
+        """str: the rest, if a character is unfinished; the same as decode([], final=True)."""
         return self.decode([], final=True)
 
     @property
     def errors(self) -> str:
-        """str: what happens to tokens that are not UTF-8."""
+        """str: how tokens that are not UTF-8 are handled."""
         return self._errors
 
     def copy(self) -> StreamDecoder:
@@ -429,15 +427,15 @@ class StreamDecoder(FastStreamDecoder):
     __copy__ = copy
 
     def getstate(self) -> bytes:
-        """bytes: all that is needed to continue elsewhere after `tokens_in` ids."""
+        """bytes: everything needed to continue elsewhere after `tokens_in` ids."""
         tokens_in, bytes_out, is_begun, held, *_ = self._reached()
         bytes_out |= is_begun << 63
         counters = tokens_in.to_bytes(8, "little") + bytes_out.to_bytes(8, "little")
         return seal(bytes.fromhex(self._encoding.digest) + counters + held)
 
     def setstate(self, state: bytes) -> None:
-        """Continue where `getstate` was called. Raises StateError, as StreamEncoder.setstate; the
-        stream is then as before.
+        """Continue where `getstate` was called. Raises StateError as `StreamEncoder.setstate`; the
+        stream then stays as it was.
         """
         body = unseal(state)
         if body[:32] != bytes.fromhex(self._encoding.digest):

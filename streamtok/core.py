@@ -1,4 +1,4 @@
-"""The names of `tiktoken.core`, for programs in which streamtok takes tiktoken's place."""
+"""The names of `tiktoken.core`, for programs that use streamtok in its place."""
 
 from typing import NoReturn
 
@@ -8,7 +8,7 @@ __all__ = ["Encoding", "raise_disallowed_special_token"]
 
 
 def raise_disallowed_special_token(token: str) -> NoReturn:
-    """Raise the ValueError for the text of a special token that is not allowed."""
+    """Raise ValueError for the text of a disallowed special token."""
     raise ValueError(
         f"Encountered text corresponding to disallowed special token {token!r}.\n"
         f"To encode it as a special token, pass allowed_special={{{token!r}, ...}}.\n"

@@ -1,4 +1,4 @@
-"""What an `Encoding` is made of, for streams, answers and formats."""
+"""The parts of an `Encoding` that streams, answers and formats use."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Definition:
         )
         decoded = {text: text.encode() for text in specials.every} | dict(rules.decoded_texts)
         added = {id: decoded[text] for text, id in specials.added.items()}
-        self.decode_only = {**vocabulary.decode_only, **added}  # no merge gives these
+        self.decode_only = {**vocabulary.decode_only, **added}  # no merge produces these
         self.decoder = Decoder(  # ids to bytes
             self.table,
             {id: decoded[text] for text, id in specials.special.items()},
@@ -86,13 +86,13 @@ class Definition:
         self.texts = TextEncoder(self.engine, self.encoder, pattern, specials, template)
 
     def _make_engine(self, unsupported: UnsupportedPatternError | None) -> Engine:
-        """unsupported: why the pattern has no tables, if so.
+        """unsupported: why the pattern has no tables, or None.
 
-        Raises PatternError, also for a pattern without tables where text is changed before it is
+        Raises PatternError, also for a pattern without tables if the rules change text before it is
         cut.
         """
-        # Engines that few encodings have are imported where they are needed: `regex` alone takes
-        # longer to import than all of this package.
+        # Engines that few encodings use are imported on demand: `regex` alone takes longer to
+        # import than the whole package.
         if self.rules != NO_RULES:
             from .engines.changing import ChangingEngine, changes_text
 
@@ -112,7 +112,7 @@ class Definition:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Those of `Encoding` that make the same one again, without its name."""
+        """The arguments that construct an equal `Encoding`, except its name."""
         return {
             "pat_str": self.pat_str if self.pattern is None else self.pattern,
             "mergeable_ranks": self.vocabulary,
@@ -138,7 +138,7 @@ class Definition:
 
     @cached_property
     def prompts(self) -> PromptEncoder:
-        """What encodes prompts. Raises UnsupportedPromptError."""
+        """The encoder of prompts. Raises UnsupportedPromptError."""
         from .engines.prompt_encoder import PromptEncoder
 
         unknown: list[Any] = []
@@ -153,7 +153,7 @@ class Definition:
         return self.engine, self.encoder, self.pattern, self.specials, self.rules
 
     def check_byte_level(self, done: str) -> None:
-        """Raise VocabularyError unless this is byte-level BPE. done: as in "extended"."""
+        """Raise VocabularyError unless this is byte-level BPE. done: such as "extended"."""
         model = self.vocabulary.model
         if model is not None or self.vocabulary.byte_ids is not None:
             kind = "BPE of characters" if model is None else model.kind
@@ -163,11 +163,11 @@ class Definition:
 
     @cached_property
     def token_sizes(self) -> TokenSizes:
-        """How many bytes each id of a vocabulary of merges stands for."""
+        """The length in bytes of each id, for a vocabulary of merges."""
         return TokenSizes(self.vocabulary)
 
     def pretoken_spans(self, text: str, until: int | None = None) -> Iterable[tuple[int, int]]:
-        """Where the pre-tokens of a text are, in characters. until: as for `Automaton.spans`."""
+        """The spans of the pre-tokens of a text, in characters. until: as for `Automaton.spans`."""
         if self.pattern is not None:
             return self.pattern.spans(text, until)
         from .reference.bpe import match_spans
@@ -175,13 +175,13 @@ class Definition:
         return match_spans(self.pat_str, text)
 
     def tracer(self, errors: str, template: Template = NO_TEMPLATE) -> Tracer:
-        """What says where the ids of a stream came from."""
+        """A tracer of the spans of text that the ids of a stream came from."""
         sizes = self.token_sizes if self.vocabulary.model is None else None
         return Tracer(sizes, errors, template)
 
 
 class Defined(Protocol):
-    """An `Encoding`, as streams and answers know it."""
+    """What streams and answers use of an `Encoding`."""
 
     name: str
     definition: Definition

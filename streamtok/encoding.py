@@ -2,12 +2,12 @@
 
 Every public method and property of `tiktoken.Encoding` 0.14 is here under its name, with its
 arguments, results and exceptions (github.com/openai/tiktoken, MIT). Beyond it, text may be bytes,
-`errors` says what happens to bytes that are not UTF-8, and `count` makes no list.
+`errors` says what happens to bytes that are not UTF-8, and `count` builds no list.
 
-An `Encoding` has a vocabulary, special tokens (`special_tokens.py`), an engine that makes ids of
-text (`engines/`), what gives it whole texts (`engines/texts.py`), and a decoder. Streams
-(`chunker.py`) and answers such as counts, budgets and chunks (`answers/`) are made of these parts.
-The algorithms are in `_core`, and in plain Python in `reference/`.
+An `Encoding` has a vocabulary, special tokens (`special_tokens.py`), an engine that turns text into
+ids (`engines/`), an encoder of whole texts (`engines/texts.py`), and a decoder. Streams
+(`chunker.py`) and answers such as counts, budgets and chunks (`answers/`) use these parts. The
+algorithms are in `_core`, and in plain Python in `reference/`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class Pruned(NamedTuple):
-    """An encoding with fewer tokens, see `Encoding.prune`, and which id each of its ids was."""
+    """An encoding with fewer tokens, and the old id of each new id; see `Encoding.prune`."""
 
     encoding: Encoding
     old_ids: npt.NDArray[np.uint32]
@@ -68,9 +68,9 @@ class Encoding(FastEncoding):
 
     name: str
     definition: Definition
-    """What it is made of, for streams, answers and formats."""
+    """The parts that streams, answers and formats use."""
 
-    _origin: tuple[Any, ...] | None = None  # how a process that loads a pickle gets the same object
+    _origin: tuple[Any, ...] | None = None  # the call by which a pickle gets the same object
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class Encoding(FastEncoding):
     ):
         """Args as in tiktoken; mergeable_ranks may also be a `Vocabulary`, pat_str a `Pattern`.
 
-        rules: what a format does to text beyond tiktoken, see `engines/rules.py`. template: ids
-        around a text, for `add_special_tokens` only. control_tokens: see `with_control_tokens`.
+        rules: how a format changes text, unlike tiktoken; see `engines/rules.py`. template: ids
+        that `add_special_tokens` puts around a text. control_tokens: see `with_control_tokens`.
 
-        Raises VocabularyError for a table that cannot be used (not all 256 bytes, a rank twice, an
-        empty token or one beyond 65 535 bytes), PatternError for a pattern that does not compile.
-        A pattern that cannot be turned into tables still encodes whole texts, through the `regex`
+        Raises VocabularyError for an unusable table (a missing byte, a duplicate rank, an empty
+        token or one of more than 65 535 bytes), PatternError for a pattern that does not compile. A
+        pattern that cannot be turned into tables still encodes whole texts, through the `regex`
         package; `stream_encoder` then raises UnsupportedPatternError.
         """
         if hasattr(self, "definition"):
@@ -104,7 +104,7 @@ class Encoding(FastEncoding):
         specials = definition.specials
         self.name = name
         self.definition = definition
-        self._pat_str = definition.pat_str  # as tiktoken has it, like the next two
+        self._pat_str = definition.pat_str  # named as in tiktoken, like the next two
         self._special_tokens = specials.special
         self.max_token_value: int = max(
             definition.table.max_id, *specials.special.values(), *definition.decode_only, 0
@@ -117,7 +117,7 @@ class Encoding(FastEncoding):
                     f"the highest id is {self.max_token_value}"
                 )
         texts = definition.texts
-        self._encode_any = texts.encode  # for texts that have no fast path
+        self._encode_any = texts.encode  # for texts without a fast path
         encoder = definition.encoder if texts.is_direct else None
         self._set_parts(definition.decoder, rules.drops_first_space, encoder, texts.rules)
 
@@ -134,7 +134,7 @@ class Encoding(FastEncoding):
         name: str = "trained",
         num_threads: int | None = None,
     ) -> Encoding:
-        """Encoding: trained on texts, each of which stands for itself; see `Trainer`.
+        """Encoding: trained on independent texts; see `Trainer`.
 
         >>> enc = streamtok.Encoding.train_from_iterator(["low lower", "lowest"], 259)
         >>> enc.encode("low")
@@ -155,14 +155,14 @@ class Encoding(FastEncoding):
         )
 
     def with_special_tokens(self, special_tokens: Mapping[str, int | None]) -> Encoding:
-        """Encoding: this one with more special tokens; None: the next free id after all others.
+        """Encoding: a copy with more special tokens. An id of None is the next after all others.
 
         >>> more = enc.with_special_tokens({"<|tool|>": None})
         >>> more.encode("<|tool|>", allowed_special="all")
         [50257]
 
-        Raises ValueError for an id that is taken, and VocabularyError for a text that is a token,
-        too, or if this is not byte-level BPE.
+        Raises ValueError for an id in use, VocabularyError for a text that is a token already, or
+        if this is not byte-level BPE.
         """
         from .training.merging import check_apart, check_specials
 
@@ -189,10 +189,11 @@ class Encoding(FastEncoding):
 
     @property
     def control_tokens(self) -> frozenset[str]:
-        """frozenset[str]: the texts that a `Control` makes tokens, and text in a `Prompt` never.
+        """frozenset[str]: texts that become tokens in a `Control`, but not in the text of a
+        `Prompt`.
 
-        The special tokens, and the added tokens except for those that are blank, and those that the
-        model makes of their text anyway: `<｜User｜>` of DeepSeek is not special in its file.
+        By default all special tokens, and the added tokens that are neither white space nor made
+        from plain text anyway: `<｜User｜>` of DeepSeek is an added token, not a special one.
 
         >>> enc.control_tokens
         frozenset({'<|endoftext|>'})
@@ -200,8 +201,7 @@ class Encoding(FastEncoding):
         return self.definition.control_tokens
 
     def with_control_tokens(self, texts: Iterable[str]) -> Encoding:
-        """Encoding: this one with other control tokens. Special tokens that are not among them are
-        plain text in a prompt.
+        """Encoding: a copy with these control tokens. In prompts, other special tokens are text.
 
         >>> other = enc.with_control_tokens(())
         >>> other.encode(streamtok.Control("<|endoftext|>"))
@@ -218,20 +218,20 @@ class Encoding(FastEncoding):
         min_count: Mapping[int, int] | Sequence[int] | npt.NDArray[Any] | None = None,
         size: int | None = None,
     ) -> Pruned:
-        """Pruned: this encoding with fewer tokens, and the old id of each.
+        """Pruned: an encoding with fewer tokens, and the old id of each.
 
         >>> pruned = enc.prune(size=1000)
         >>> pruned.encoding.n_vocab, pruned.old_ids[pruned.encoding.encode(" the")].tolist()
         (1000, [262])
 
-        Give one of: keep, the ids to keep. min_count, a count for each id: those above 0 are kept.
-        size, the number of ids: those of the first merges are kept. Bytes, special and added
-        tokens, and the parts that a kept token is merged from always stay. The new ids are in the
-        order of the old ones, without gaps, so `embeddings[pruned.old_ids]` are the rows of a
-        smaller model. Merges keep their order.
+        Give one of: keep, the ids to keep. min_count, a count for each id: ids with a count above 0
+        are kept. size, the number of ids: the earliest merges are kept. Bytes, special and added
+        tokens, and the parts that a kept token is merged from always stay. New ids are in the order
+        of the old ones, without gaps, so `embeddings[pruned.old_ids]` are the rows of a smaller
+        model. Merges keep their order.
 
-        Raises KeyError for unknown ids, ValueError for a size below what must stay, VocabularyError
-        if this is not byte-level BPE.
+        Raises KeyError for unknown ids, ValueError for a size too small for what must stay,
+        VocabularyError if this is not byte-level BPE.
         """
         from .vocabulary.pruning import pruned_vocabulary
 
@@ -266,7 +266,7 @@ class Encoding(FastEncoding):
         return f"<Encoding {self.name!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._origin is not None:  # by reference: nothing else to carry
+        if self._origin is not None:  # pickled as a reference
             return self._origin
         definition = self.definition
         return _made_again, (type(self), self.name, definition.arguments, definition.model_settings)
@@ -285,9 +285,9 @@ class Encoding(FastEncoding):
 
     @cached_property
     def digest(self) -> str:
-        """str: SHA-256 of all that decides about ids: vocabulary, pattern, special tokens.
+        """str: SHA-256 of all that determines ids: vocabulary, pattern, special tokens, rules.
 
-        Not of the template, which only those calls use that ask for it.
+        The template is excluded, since only calls that ask for it use it.
         """
         import hashlib
 
@@ -298,7 +298,7 @@ class Encoding(FastEncoding):
         return h.hexdigest()
 
     def token_byte_values(self) -> list[bytes]:
-        """list[bytes]: all tokens that text can become but special ones, in order of bytes."""
+        """list[bytes]: all tokens that text can become, except special ones, in order of bytes."""
         vocabulary = self.definition.vocabulary
         if vocabulary.model is not None:
             return sorted(vocabulary.decode_only.values())
@@ -307,7 +307,7 @@ class Encoding(FastEncoding):
 
     @property
     def eot_token(self) -> int:
-        """int: the id of <|endoftext|>, as in tiktoken. KeyError if the encoding has none.
+        """int: the id of <|endoftext|>, as in tiktoken. Raises KeyError if there is none.
 
         A model may end its texts with another token: see `eos_token`.
         """
@@ -315,9 +315,9 @@ class Encoding(FastEncoding):
 
     @property
     def eos_token(self) -> int:
-        """int: the id that ends a text of this model, as the files beside its vocabulary say.
+        """int: the id that ends a text of this model, from the files next to its vocabulary.
 
-        That is the `eos_token` of `tokenizer_config.json` or `special_tokens_map.json`, or else the
+        This is the `eos_token` of `tokenizer_config.json` or `special_tokens_map.json`, or else the
         first `eos_token_id` of `generation_config.json` or `config.json`. Without such files, it is
         `eot_token`. Raises KeyError if there is none.
         """
@@ -326,7 +326,7 @@ class Encoding(FastEncoding):
 
     @property
     def eos_tokens(self) -> tuple[int, ...]:
-        """tuple[int, ...]: all ids that end what the model writes, `eos_token` first.
+        """tuple[int, ...]: all ids that end a model's output, `eos_token` first.
 
         `generation_config.json` may name several. Empty if there is none.
         """
@@ -335,16 +335,16 @@ class Encoding(FastEncoding):
 
     @property
     def truncation(self) -> dict[str, Any] | None:
-        """dict | None: the field `truncation` of the tokenizer.json, which is kept, not applied."""
+        """dict | None: the field `truncation` of the tokenizer.json: kept, but not applied."""
         return copy.deepcopy(self.definition.model_settings.truncation)
 
     @property
     def padding(self) -> dict[str, Any] | None:
-        """dict | None: the field `padding` of the tokenizer.json, which is kept, not applied."""
+        """dict | None: the field `padding` of the tokenizer.json: kept, but not applied."""
         return copy.deepcopy(self.definition.model_settings.padding)
 
     def is_special_token(self, token: int) -> bool:
-        """bool: whether this id is a special token's."""
+        """bool: whether this is the id of a special token."""
         if not isinstance(token, int):
             raise AssertionError(f"a token is an int, not {type(token).__name__}")
         return token in self.definition.specials.ids
@@ -366,12 +366,12 @@ class Encoding(FastEncoding):
                 f"a token is looked up by a str or bytes, not by {type(text_or_bytes).__name__}"
             )
         text_or_bytes = bytes(text_or_bytes)
-        is_text = self.definition.vocabulary.model is None  # or else the table has symbols
+        is_text = self.definition.vocabulary.model is None  # otherwise the table has symbols
         found = self.definition.table.find(text_or_bytes) if is_text else None
         return self._other_ids[text_or_bytes] if found is None else found
 
     def decode_single_token_bytes(self, token: int) -> bytes:
-        """bytes: one token. Raises KeyError if there is none of this id."""
+        """bytes: one token. Raises KeyError for an unknown id."""
         return self.definition.decoder.token_bytes(token)
 
     @cached_property
@@ -389,7 +389,7 @@ class Encoding(FastEncoding):
     # `_core/texts/fast_path.pxi`, and their settings in `special_tokens.py`.
 
     def _encode_other(self, text: Any, *settings: Any) -> Any:
-        """The ids of a prompt, and TypeError for anything else; settings: as for `encode_any`."""
+        """The ids of a prompt; TypeError for anything else. settings: as for `encode_any`."""
         definition = self.definition
         prompt = prompt_of(text)
         if prompt is None:
@@ -400,9 +400,9 @@ class Encoding(FastEncoding):
     def encode_ordinary_batch(
         self, text: Sequence[Text], *, num_threads: int = 8, errors: str = "strict"
     ) -> list[list[int]]:
-        """list[list[int]]: `encode_ordinary` of each text, on several threads, spread by size.
+        """list[list[int]]: `encode_ordinary` of each text, on several threads, balanced by size.
 
-        num_threads: not more than there are cores are used. A large text is shared between them.
+        num_threads: no more than the number of cores are used. A large text is split among them.
         """
         return self.definition.texts.encode_batch(
             text, self.definition.specials.ordinary, errors, num_threads
@@ -418,7 +418,7 @@ class Encoding(FastEncoding):
         errors: str = "strict",
         add_special_tokens: bool = False,
     ) -> list[list[int]]:
-        """list[list[int]]: `encode` of each; threads as for `encode_ordinary_batch`."""
+        """list[list[int]]: `encode` of each text; threads as for `encode_ordinary_batch`."""
         matcher = self.definition.specials.matcher(allowed_special, disallowed_special)
         texts: list[Any] = list(text)
         try:
@@ -444,10 +444,10 @@ class Encoding(FastEncoding):
         allowed_special: AllowedSpecial = NO_SPECIAL,
         disallowed_special: DisallowedSpecial = ALL,
     ) -> tuple[list[int], list[list[int]]]:
-        """(stable, completions): the ids before the last pre-token, and ways in which it may go on.
+        """(stable, completions): the ids before the last pre-token, and possible continuations.
 
-        tiktoken's definition, whose completions are neither all nor only the possible ones. For
-        final ids use `stream_encoder`. Slow: meant for small texts.
+        As defined by tiktoken, which misses some continuations and has others that cannot occur.
+        For final ids use `stream_encoder`. Slow: meant for small texts.
         """
         from .answers.unstable import encode_with_unstable
 
@@ -459,9 +459,9 @@ class Encoding(FastEncoding):
         return encode_with_unstable(self.definition, text, matcher)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
-        """tiktoken's private method: bytes that are not UTF-8 are merged with the pre-token before.
+        """tiktoken's private method: merges bytes that are not UTF-8 with the pre-token before.
 
-        With rules that tiktoken does not know, as `encode_ordinary` with "surrogateescape".
+        With rules that tiktoken lacks, the same as `encode_ordinary` with "surrogateescape".
         """
         if self.definition.rules != NO_RULES:
             return self.encode_ordinary(text, errors="surrogateescape")
@@ -470,7 +470,7 @@ class Encoding(FastEncoding):
         return encode_bytes(self.definition, text)
 
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
-        if self.definition.vocabulary.model is not None:  # what cuts also writes symbols
+        if self.definition.vocabulary.model is not None:  # the pre-tokenizer also writes symbols
             return self.encode_ordinary(text_or_bytes)
         if isinstance(text_or_bytes, str):
             text_or_bytes = text_or_bytes.encode("utf-8")
@@ -485,8 +485,8 @@ class Encoding(FastEncoding):
     def decode_with_offsets(self, tokens: Sequence[int] | IdArray) -> tuple[str, list[int]]:
         """(str, list[int]): the text, and for each token the index of its first character in it.
 
-        A token that begins inside a character has that character's index. Raises
-        UnicodeDecodeError where the tokens are not UTF-8.
+        A token that begins inside a character has that character's index. Raises UnicodeDecodeError
+        if the tokens are not UTF-8.
         """
         tokens = list(tokens)
         parts = self.decode_tokens_bytes(tokens)
@@ -504,13 +504,13 @@ class Encoding(FastEncoding):
     def decode_batch(
         self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
     ) -> list[str]:
-        """list[str]: `decode` of each row of ids, on several threads."""
+        """list[str]: `decode` of each list of ids, on several threads."""
         return map_in_threads(functools.partial(self.decode, errors=errors), batch, num_threads)
 
     def decode_bytes_batch(
         self, batch: Sequence[Sequence[int]], *, num_threads: int = 8
     ) -> list[bytes]:
-        """list[bytes]: `decode_bytes` of each row of ids, on several threads."""
+        """list[bytes]: `decode_bytes` of each list of ids, on several threads."""
         return map_in_threads(self.decode_bytes, batch, num_threads)
 
     # Streams
@@ -524,9 +524,9 @@ class Encoding(FastEncoding):
         max_pending: int | None = None,
         add_special_tokens: bool = False,
     ) -> StreamEncoder:
-        """StreamEncoder: takes text in chunks, gives the ids that `encode` gives for the whole.
+        """StreamEncoder: encodes text in chunks, to the ids that `encode` returns for all of it.
 
-        Raises UnsupportedPatternError where the pre-tokenization pattern cannot be streamed.
+        Raises UnsupportedPatternError if the pre-tokenization pattern cannot be streamed.
         """
         from .chunker import StreamEncoder
 
@@ -546,7 +546,7 @@ class Encoding(FastEncoding):
         skip_special_tokens: bool = False,
         stop: str | Iterable[str] = (),
     ) -> StreamDecoder:
-        """StreamDecoder: takes ids as they come, gives the text that `decode` gives for all.
+        """StreamDecoder: decodes ids as they arrive, to the text that `decode` returns for all.
 
         stop: texts that end the stream, see `answers.stops.StoppingDecoder`.
         """
@@ -563,10 +563,10 @@ class Encoding(FastEncoding):
     def iterencode(
         self, chunks: Iterable[Text] | SupportsRead, **settings: Any
     ) -> Iterator[list[int]]:
-        """Iterator[list[int]]: the ids that each chunk makes final, then those of the end.
+        """Iterator[list[int]]: the ids that become final with each chunk, then the remaining ids.
 
         chunks: an iterable of text, or a file object, which is read in chunks of 64 KiB. settings:
-        as for `stream_encoder`. Empty lists are left out.
+        as for `stream_encoder`. Empty lists are skipped.
         """
         from .files import read_chunks
 
@@ -580,8 +580,8 @@ class Encoding(FastEncoding):
     async def aiterencode(
         self, chunks: AsyncIterable[Text] | Iterable[Text] | SupportsRead, **settings: Any
     ) -> AsyncIterator[list[int]]:
-        """`iterencode` of chunks that come from an asynchronous iterable, an `asyncio.StreamReader`
-        (or another object with a coroutine `read`), or from anything that `iterencode` takes.
+        """`iterencode` for chunks from an asynchronous iterable, an `asyncio.StreamReader` (or
+        another object with a coroutine `read`), or anything that `iterencode` accepts.
         """
         from .files import aread_chunks
 
@@ -592,8 +592,7 @@ class Encoding(FastEncoding):
         if ids := stream.flush():
             yield ids
 
-    # Answers: functions of `answers/`. Special tokens in a text are plain text unless it is said
-    # otherwise.
+    # Answers: functions of `answers/`. By default, special tokens in a text are plain text.
 
     def counter(
         self,
@@ -604,7 +603,7 @@ class Encoding(FastEncoding):
         max_pending: int | None = None,
         add_special_tokens: bool = False,
     ) -> Counter:
-        """Counter: takes text in chunks, and says how many tokens it has so far."""
+        """Counter: counts the tokens of a text that arrives in chunks."""
         from .answers.counter import Counter
 
         return Counter(
@@ -620,7 +619,7 @@ class Encoding(FastEncoding):
         """bool: whether the text, a Prompt, or an iterable of a text's chunks has at most
         `max_tokens` ids. Chunks may be Prompts if the first one is.
 
-        Reads no further than it takes to know. max_tokens: 0 or more. settings: allowed_special,
+        Reads no further than it must. max_tokens: 0 or more. settings: allowed_special,
         disallowed_special, errors, add_special_tokens (counts the template's ids, too).
 
         >>> enc.fits("hello world", 1)
@@ -637,13 +636,13 @@ class Encoding(FastEncoding):
         side: Literal["right", "left"] = "right",
         **settings: Any,
     ) -> Truncated:
-        """Truncated(text, n_tokens, was_truncated): the part that has at most so many ids.
+        """Truncated(text, n_tokens, was_truncated): the part of a text that fits `max_tokens` ids.
 
         side: what is dropped, the end ("right") or the beginning ("left"). Keeps the longest text
-        that consists of whole characters and of the first (last) tokens of the text, and has at
-        most `max_tokens` ids by itself, with those of add_special_tokens; of a Prompt, a Prompt.
-        Costs O(text kept), and O(text) for the side "left". settings: as for `fits`. Raises
-        ValueError where add_special_tokens alone adds more than `max_tokens` ids.
+        that consists of whole characters and of the first (last) tokens of the text, and that by
+        itself has at most `max_tokens` ids, including those of add_special_tokens. A Prompt stays a
+        Prompt. Costs O(text kept), and O(text) for "left". settings: as for `fits`. Raises
+        ValueError if add_special_tokens alone adds more than `max_tokens` ids.
 
         >>> enc.truncate("hello world, how are you?", 3)
         Truncated(text='hello world,', n_tokens=3, was_truncated=True)
@@ -662,10 +661,10 @@ class Encoding(FastEncoding):
     ) -> Iterator[Chunk]:
         """Iterator[Chunk(text, start, stop, n_tokens)]: chunks of at most `max_tokens` ids each.
 
-        overlap: how many tokens of a chunk, at most, the next one begins with. boundary: chunks
-        end after a "paragraph", "line", "pretoken", "character" or a match of a regular expression;
-        where one of these is too far, after the next finer one. Reads the source as chunks are
-        taken, and holds no more than one. Those of a Prompt are Prompts. settings: as for `fits`.
+        overlap: the number of tokens, at most, that a chunk repeats from the one before. boundary:
+        chunks end after a "paragraph", "line", "pretoken", "character" or a match of a regular
+        expression; if the next one is too far away, after a finer one. Reads the source as chunks
+        are requested, and holds only one. Chunks of a Prompt are Prompts. settings: as for `fits`.
 
         >>> [chunk.text for chunk in enc.split("one two three four five", 2)]
         ['one two', ' three four', ' five']
@@ -682,16 +681,16 @@ class Encoding(FastEncoding):
         disallowed_special: DisallowedSpecial = ALL,
         **settings: Any,
     ) -> tuple[IdArray, npt.NDArray[np.int64]]:
-        """(ids, spans): the ids of `encode_to_numpy`, and an int64 [n, 2] of where they came from.
+        """(ids, spans): the ids of `encode_to_numpy`, and their spans in the text, int64 [n, 2].
 
-        unit: "byte" (of UTF-8), "character" (of a str, also of one that bytes decode to) or
-        "utf16". A span covers every character that went into its token: all that were joined, white
-        space that an added token takes, and what a normalizer leaves out, which goes with the
-        character before it (at the beginning of a text, and after an added token, with the one
-        after it). Text that a normalizer puts in goes with the text after it. In bytes, a span is
-        exact but where a character was repaired or changed, and all of that counts. settings: as
+        unit: "byte" (of UTF-8), "character" (of a str, or of the str that bytes decode to) or
+        "utf16". A span covers every character that its token came from, including all that were
+        composed into one, and white space that an added token absorbs. Text that a normalizer
+        removes belongs to the character before it, or, at the start of a text or after an added
+        token, to the one after it. Text that a normalizer inserts belongs to the text after it. In
+        bytes, spans are exact, but a repaired or changed character counts as a whole. settings: as
         for `encode`; ids of add_special_tokens have empty spans at the two ends. Raises as
-        `encode`; UnsupportedPatternError for a pattern that has no tables.
+        `encode`, and UnsupportedPatternError for a pattern without tables.
 
         >>> ids, spans = enc.encode_with_offsets("naïve text")
         >>> [("naïve text"[start:stop]) for start, stop in spans]
@@ -719,8 +718,8 @@ class Encoding(FastEncoding):
         )
 
     def document(self, text: str | Prompt = "", **settings: Any) -> Document:
-        """Document: a text that is edited, whose ids follow each edit. One that begins with a
-        Prompt, such as Prompt(), takes control, too.
+        """Document: an editable text whose ids follow each edit. If it begins with a Prompt, such
+        as Prompt(), it accepts control, too.
 
         settings: as for `fits`.
 
@@ -733,14 +732,14 @@ class Encoding(FastEncoding):
         return Document(Settings(self, **settings), text)
 
     def is_canonical(self, ids: Iterable[int] | IdArray) -> bool:
-        """bool: whether these ids are those that their text is encoded to.
+        """bool: whether encoding the text of these ids returns the same ids.
 
-        Special ids stay special ids. Raises KeyError for an unknown id.
+        Special ids stay special. Raises KeyError for an unknown id.
         """
         return self.first_drift(ids) is None
 
     def first_drift(self, ids: Iterable[int] | IdArray) -> int | None:
-        """int | None: the index of the first id that encoding the ids' text would not give.
+        """int | None: the index of the first id that changes when the ids' text is encoded again.
 
         >>> enc.first_drift([31373, 266, 1764]), enc.encode("hello world")
         (1, [31373, 995])
@@ -762,8 +761,8 @@ class Encoding(FastEncoding):
     ) -> TextTokens:
         """TextTokens: the tokens of a text, to look at: boxes in a notebook, bars with print().
 
-        Each has its id, bytes, rank and span; `as_json()` is a plain value. Special tokens in the
-        text are plain text unless you say otherwise. Raises as `encode_with_offsets`.
+        Each has its id, bytes, rank and span; `as_json()` returns plain values. By default, special
+        tokens in the text are plain text. Raises as `encode_with_offsets`.
 
         >>> print(enc.show("hello world"))
         hello|·world
@@ -780,7 +779,7 @@ class Encoding(FastEncoding):
         )
 
     def _repr_html_(self) -> str:
-        """str: for notebooks: a table of the encoding's properties."""
+        """str: a table of the encoding's properties, for notebooks."""
         from .answers.views.markup import table_html
 
         special = sorted(self.special_tokens_set)
@@ -796,7 +795,7 @@ class Encoding(FastEncoding):
 
 
 def changed(encoding: Encoding, **arguments: Any) -> Encoding:
-    """Encoding: the same, except for these arguments."""
+    """Encoding: a copy with these arguments changed."""
     definition = encoding.definition
     return _made_again(
         Encoding, encoding.name, definition.arguments | arguments, definition.model_settings

@@ -41,7 +41,7 @@ class VocabularyError(StreamtokError, ValueError):
 class DisallowedSpecialError(StreamtokError, ValueError):
     """A text has a special token that the call refuses.
 
-    `offset` is where it begins, in bytes of UTF-8; `text` is the token's.
+    `offset` is where the token begins, in bytes of UTF-8; `text` is the token.
     """
 
     def __init__(self, offset: int, text: str) -> None:
@@ -64,7 +64,7 @@ class PatternError(StreamtokError, ValueError):
 
 
 class UnsupportedPatternError(PatternError):
-    """A valid pattern that no DFA can match, so that streams cannot use it.
+    """A valid pattern that no DFA can match, so streams cannot use it.
 
     `construct` names the unsupported construct, such as "look-behind". `position` is its offset in
     the pattern, in characters.
@@ -77,7 +77,7 @@ class UnsupportedPatternError(PatternError):
 
 
 class UnsupportedPromptError(StreamtokError, ValueError):
-    """An encoding cannot keep the control of a prompt and its text apart, whatever they are."""
+    """An encoding cannot keep control and text apart in every prompt."""
 
 
 class PendingLimitExceeded(StreamtokError, RuntimeError):
@@ -95,7 +95,7 @@ class PendingLimitExceeded(StreamtokError, RuntimeError):
 
 
 class StreamInUseError(StreamtokError, RuntimeError):
-    """A stream, decoder or trainer was called during another call of it."""
+    """A stream, decoder or trainer was called during another call to it."""
 
 
 class StateError(StreamtokError, ValueError):
@@ -117,7 +117,7 @@ class SidecarError(StreamtokError, ValueError):
 class MissingLibraryError(StreamtokError, ImportError):
     """An optional library is not installed, or does not load.
 
-    `extra` is streamtok's extra that installs it. `error` is what its import raised.
+    `extra` is the extra of streamtok that installs it. `error` is the exception of its import.
     """
 
     def __init__(

@@ -1,6 +1,4 @@
-"""Files that appear only when they are complete, files that only streamtok makes, and errors
-that name files.
-"""
+"""Files that appear only once complete, files that only streamtok makes, errors that name files."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from json import JSONDecodeError
 
 
-# What messages say of files: errors of the system that name them, names, reasons of bad JSON.
+# Messages about files: system errors that name them, printable names, reasons of bad JSON.
 
 
 @contextlib.contextmanager
@@ -43,9 +41,9 @@ def is_folder(name: str) -> IsADirectoryError:
 
 
 def json_reason(error: JSONDecodeError) -> str:
-    """Why a text is not JSON, for a message that goes on with the position.
+    """Why a text is not JSON, for a message that continues with the position.
 
-    Some of Python's reasons end for one, as "Unterminated string starting at" does.
+    Some of Python's reasons lead up to one, such as "Unterminated string starting at".
     """
     if "BOM" in error.msg:
         return "unexpected byte order mark"
@@ -58,7 +56,7 @@ def shown(name: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with escapes for what a terminal would obey; lines and tabs stay."""
+    """The text with escapes for unprintable characters other than newlines and tabs."""
     if text.isprintable():
         return text
     return "".join(
@@ -66,11 +64,11 @@ def printable(text: str) -> str:
     )
 
 
-# Opens the files that only streamtok makes: hidden parts, locks, checkpoints, cache entries.
+# Opening the files that only streamtok makes: hidden parts, locks, checkpoints, cache entries.
 #
-# Their names can be guessed, so another user may put something there first. The file opened is a
-# regular file of this user with one name. Anything else is neither opened, nor written to, nor
-# removed: a link leads to another user's file, and opening a FIFO waits forever.
+# Their names can be guessed, so another user may put something there first. Only a regular file of
+# this user without other hard links is opened, written to or removed: a link may lead to another
+# user's file, and opening a FIFO waits forever.
 
 OWN_FLAGS = (
     getattr(os, "O_NOFOLLOW", 0)
@@ -78,13 +76,13 @@ OWN_FLAGS = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
-_ATTEMPTS = 3  # another process of this user may make and remove the same file
-_MOST_LINKS = 40  # as Linux
+_ATTEMPTS = 3  # another process of this user may create and remove the same file
+_MOST_LINKS = 40  # as in Linux
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class ForeignFileError(PermissionError):
-    """Something that streamtok did not make is where only a file of ours may be."""
+    """Something that streamtok did not make has the path of one of its own files."""
 
     def __init__(self, path: str, why: str):
         what = f"{why}, not a file that streamtok made for this user: remove it or move it away"
@@ -121,7 +119,7 @@ def open_own(path: str, flags: int) -> int:
     except FileNotFoundError:
         raise
     except OSError:
-        _check(os.lstat(path), path)  # says more than "too many levels of symbolic links"
+        _check(os.lstat(path), path)  # clearer than "too many levels of symbolic links"
         raise
     try:
         check_opened(fd, path)
@@ -134,7 +132,7 @@ def open_own(path: str, flags: int) -> int:
 def create_own(path: str, flags: int, mode: int) -> int:
     """Create a file and return its descriptor. An old file of ours is removed first.
 
-    Raises ForeignFileError if there is anything else, OSError.
+    Raises ForeignFileError if something else is there, OSError.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -167,8 +165,8 @@ def check_own(path: str) -> None:
 def open_regular(path: str, *, follow: bool = True) -> int:
     """Open a regular file of any user for reading; return its descriptor.
 
-    follow: also through a symbolic link. Raises OSError, for anything but a regular file as well: a
-    FIFO would wait for its writer.
+    follow: whether to follow a symbolic link. Raises OSError, also for anything but a regular file:
+    a FIFO would wait for its writer.
     """
     flags = OWN_FLAGS & ~getattr(os, "O_NOFOLLOW", 0) if follow else OWN_FLAGS
     fd = os.open(path, os.O_RDONLY | flags)
@@ -185,7 +183,7 @@ def follow_links(path: str) -> str:
     """The real path of an output, which may be a symbolic link.
 
     Raises ForeignFileError for a link that neither this user nor the owner of its folder made: in a
-    folder such as /tmp, another user would choose which file is replaced.
+    folder such as /tmp, it would let another user choose which file is replaced.
     """
     link = path
     for _ in range(_MOST_LINKS):
@@ -213,7 +211,7 @@ def _check(status: os.stat_result, path: str) -> None:
 
 
 def _user_there(folder: str) -> int:
-    """The owner of new files of this process in a folder: a network disk may map users."""
+    """The owner of files that this process creates in a folder: a network disk may map users."""
     path = os.path.join(folder, f".streamtok-{os.urandom(8).hex()}.owner")
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FLAGS, 0o600)
@@ -226,20 +224,20 @@ def _user_there(folder: str) -> int:
         os.remove(path)
 
 
-# Files that appear only when they are complete.
+# Files that appear only once complete.
 #
-# A file is written under a hidden name in its folder. After its bytes are on the disk, one
-# `rename` gives it its final name and replaces any old file, so an incomplete file is never
-# visible. Another process can cut a hidden file back to a length that it knows, and go on. Digests
-# are those of pieces, one after another: so a process that goes on reads the last piece only. This
-# module does not know any file format.
+# A file is written under a hidden name in its folder. After its bytes are on the disk, one `rename`
+# gives it its final name and replaces any old file, so an incomplete file is never visible. Another
+# process can cut a hidden file back to a known length and continue. Digests are taken of
+# consecutive pieces, so that process has to read only the last piece. This module does not know any
+# file format.
 
 _HIDDEN = ".streamtok-"  # hidden names begin with this
 _BLOCK = 1 << 18
-_TOGETHER = 1 << 25  # bytes that the system is asked to write to the disk
+_TOGETHER = 1 << 25  # bytes per request to the system to write to the disk
 
-# The hidden files that no other process could continue. Ctrl-C may come when a file is there and
-# no caller has it yet to remove it, so the files that remain here are removed at exit.
+# The hidden files that no other process could continue. Ctrl-C may come after a file is created and
+# before a caller can remove it, so the files left here are removed at exit.
 _unpublished: set[str] = set()
 
 
@@ -251,10 +249,10 @@ class PartFile:
     """A file written under a hidden name until `publish` gives it its final name.
 
     As a context manager it is published on success, and removed on any exception. `size` is its
-    length in bytes. The mode of a replaced file is kept, and a symbolic link is
-    followed. Every method raises OSError with the name that the user gave. With a writer thread,
-    `write` may raise the error of an earlier write; the other methods wait for the thread first.
-    `target` is where it is published; `pieces` are the digests of what `end_piece` has ended.
+    length in bytes. The mode of a replaced file is kept, and a symbolic link is followed. Every
+    method raises OSError with the name that the user gave. With a writer thread, `write` may raise
+    the error of an earlier write; the other methods wait for the thread first. `target` is its
+    final path; `pieces` are the digests of the pieces that `end_piece` has ended.
     """
 
     is_file = True
@@ -269,14 +267,13 @@ class PartFile:
         writer: WriterThread | None = None,
         is_scratch: bool = False,
     ):
-        """Create a new file; if it goes on, open the hidden one of an earlier process, which then
-        `cut_back` cuts.
+        """Create a new file; goes_on: open the hidden one of an earlier process, for `cut_back`.
 
         is_resumable: derive the hidden name from the real path, so that another process finds the
         file again. hashed_from: `pieces` begin at this offset, and only bytes before it can be
         patched. writer: the thread that writes; its owner closes it before this file. is_scratch:
         the file will not be published. Raises OSError if the file cannot be created or the old one
-        is not writable, and CheckpointError if there is no hidden file to go on with.
+        is not writable, and CheckpointError if there is no hidden file to continue.
         """
         self.name = self.target = path
         self._writer = writer
@@ -285,7 +282,7 @@ class PartFile:
         self._hash = hashlib.sha256()
         self._in_piece = 0  # bytes in the open piece
         self.is_scratch = is_scratch
-        self._written = self._asked = 0  # bytes in the file; those on their way to the disk
+        self._written = self._asked = 0  # bytes in the file; on their way to the disk
         self._final = follow_links(path)
         self._part = _part_path(self._final) if is_resumable else _random_path(self._final)
         mode = None
@@ -323,9 +320,10 @@ class PartFile:
             ) from None
 
     def cut_back(self, size: int, pieces: Sequence[Piece]) -> None:
-        """Cut the file to `size` bytes, whose complete pieces these are.
+        """Cut the file to `size` bytes. pieces: those that are complete in them.
 
-        The last of them, and what follows it, is read. Raises CheckpointError if it is not there.
+        Reads the last piece and everything after it. Raises CheckpointError if the file is too
+        short or the piece has changed.
         """
         self.wait()
         with named(self.name):
@@ -380,7 +378,7 @@ class PartFile:
         self._written += size
         waiting = self._written - self._asked
         if waiting >= _TOGETHER and not self.is_scratch:
-            # Here the disk works while the caller encodes; at the end the caller would wait.
+            # The disk works while the caller encodes; otherwise the caller would wait at the end.
             _begin_write_back(self._fd, self._asked, waiting)
             self._asked = self._written
 
@@ -390,7 +388,7 @@ class PartFile:
             self._writer.wait()
 
     def end_piece(self) -> None:
-        """End a piece here. The next one begins with the next byte; empty ones are left out."""
+        """End a piece here. The next one begins with the next byte; empty pieces are skipped."""
         if self.hashed_from is None:
             return
         if self._writer is None:
@@ -422,7 +420,7 @@ class PartFile:
     def contents(self, block_size: int = _BLOCK, start: int = 0) -> Iterator[bytes]:
         """All bytes written so far from `start` on, in blocks of at most `block_size`.
 
-        What is written while they are read is not among them.
+        Bytes that are written meanwhile are not included.
         """
         self.wait()
         stop = self.size
@@ -490,9 +488,10 @@ def publish_together(files: Sequence[PartFile]) -> None:
 
 
 def publish_left(path: str, size: int | None = None) -> None:
-    """Publish a complete file that an earlier process has left under its hidden name, if it has.
+    """Publish a complete file that an earlier process left under its hidden name, if there is one.
 
-    size: what it had. Raises CheckpointError if neither the hidden file nor the final one is so.
+    size: of the complete file. Raises CheckpointError if neither the hidden nor the final file has
+    it.
     """
     final = os.path.realpath(path)
     part = _part_path(final)
@@ -564,16 +563,16 @@ def hidden_path(final: str, suffix: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a name in a folder is that of a hidden file of ours."""
+    """Whether this is the name of one of our hidden files."""
     return name.startswith(_HIDDEN)
 
 
 @contextlib.contextmanager
 def named(path: str) -> Iterator[None]:
-    """Put `path` into every OSError: users do not know the descriptors and hidden files."""
+    """Put `path` into every OSError, since users do not know descriptors and hidden files."""
     try:
         yield
-    except ForeignFileError:  # names what lies there
+    except ForeignFileError:  # it names the file already
         raise
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), path) from error
@@ -599,15 +598,15 @@ def write_all(fd: int, data: bytes | memoryview, name: str) -> None:
 
 
 def _begin_write_back(fd: int, at: int, size: int) -> None:
-    """Let the system write a part of a file to the disk, and return at once."""
-    # Linux writes what is to leave its memory. Other systems do not, or not before the fsync.
+    """Ask the system to write part of a file to the disk, without waiting for it."""
+    # Linux writes pages that are to leave its memory. Other systems may wait until the fsync.
     if hasattr(os, "posix_fadvise"):
         with contextlib.suppress(OSError):
             os.posix_fadvise(fd, at, size, os.POSIX_FADV_DONTNEED)
 
 
 def sync_folder(folder: str) -> None:
-    # Some file systems cannot sync folders. The file is complete all the same.
+    # Some file systems cannot sync folders. The file is still complete.
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY)
         try:
@@ -616,13 +615,13 @@ def sync_folder(folder: str) -> None:
             os.close(fd)
 
 
-# Chunks of what Python programs read from: iterables, files, stream readers.
+# Reading chunks from iterables, files and stream readers.
 
 CHUNK_SIZE = 1 << 16
 
 
 def read_chunks(source: Any) -> Iterator[Any]:
-    """Iterator: chunks of a file object (what it has, at most 64 KiB), or those of an iterable.
+    """Iterator: chunks of a file object (whatever it has, at most 64 KiB), or of an iterable.
 
     A file is read in chunks rather than in lines: the ids are the same, and a line may be long.
     """
@@ -632,7 +631,7 @@ def read_chunks(source: Any) -> Iterator[Any]:
         return
     while True:
         chunk = read(CHUNK_SIZE)
-        if chunk is None:  # a raw file that does not block, and has nothing yet
+        if chunk is None:  # a non-blocking raw file that has no data yet
             import select
 
             select.select([source], [], [])
@@ -643,8 +642,8 @@ def read_chunks(source: Any) -> Iterator[Any]:
 
 
 async def aread_chunks(source: Any) -> AsyncIterator[Any]:
-    """AsyncIterator: chunks of an `asyncio.StreamReader` or another object whose `read` is
-    awaited, those of an asynchronous iterable, or those of anything that `read_chunks` takes.
+    """AsyncIterator: chunks of an `asyncio.StreamReader` or another object with a coroutine `read`,
+    of an asynchronous iterable, or of anything that `read_chunks` accepts.
     """
     read = getattr(source, "read", None)
     if read is not None and inspect.iscoroutinefunction(read):

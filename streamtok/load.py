@@ -1,8 +1,8 @@
-"""The names of `tiktoken.load`, for programs in which streamtok takes tiktoken's place.
+"""The names of `tiktoken.load`, for programs that use streamtok in its place.
 
-`streamtok.load` is a function, and stays it: these names are its attributes, and it is the module.
-Files are paths or URLs; downloads need `fsspec` and are kept only in the folder that
-`TIKTOKEN_CACHE_DIR` names.
+`streamtok.load` stays a function: it replaces this module in `sys.modules` and has these names as
+attributes. Files are paths or URLs. Downloads need `fsspec`, and are cached only if
+`TIKTOKEN_CACHE_DIR` names a folder.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-# By their full names: this file is also read as `tiktoken.load`.
+# Absolute imports: this file is also imported as `tiktoken.load`.
 from streamtok.errors import VocabularyError
 from streamtok.files import write_whole
 from streamtok.formats import load
@@ -32,14 +32,14 @@ def read_file(blobpath: str) -> bytes:
 
 
 def check_hash(data: bytes, expected_hash: str) -> bool:
-    """bool: whether this is the SHA-256 of the data."""
+    """bool: whether the data has this SHA-256."""
     return hashlib.sha256(data).hexdigest() == expected_hash
 
 
 def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
-    """bytes: as `read_file`, through the folder that `TIKTOKEN_CACHE_DIR` names, if it does.
+    """bytes: as `read_file`, cached in the folder `TIKTOKEN_CACHE_DIR` if that is set.
 
-    An entry with another SHA-256 is replaced. Raises ValueError if the file itself has another one.
+    A cached file with another SHA-256 is replaced. Raises ValueError if the original differs, too.
     """
     folder = next((os.environ[name] for name in _CACHES if name in os.environ), "")
     kept = os.path.join(folder, hashlib.sha1(blobpath.encode()).hexdigest()) if folder else ""
@@ -57,15 +57,15 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
 
 
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
-    """dict[bytes, int]: the tokens of a `.tiktoken` file and their ranks, in its order.
+    """dict[bytes, int]: the tokens of a `.tiktoken` file and their ranks, in file order.
 
-    Raises OSError, and ValueError naming the line, or for another SHA-256 than `expected_hash`.
+    Raises OSError, and ValueError for a bad line, which it names, or another SHA-256.
     """
     return ranks_in(read_file_cached(tiktoken_bpe_file, expected_hash), tiktoken_bpe_file)
 
 
 def dump_tiktoken_bpe(bpe_ranks: Mapping[bytes, int], tiktoken_bpe_file: str) -> None:
-    """Write a `.tiktoken` file, in order of rank. It appears when it is complete."""
+    """Write a `.tiktoken` file, in order of rank. It appears once it is complete."""
     (write if is_url(tiktoken_bpe_file) else write_whole)(tiktoken_bpe_file, lines_of(bpe_ranks))
 
 
@@ -78,14 +78,14 @@ def data_gym_to_mergeable_bpe_ranks(
 ) -> dict[bytes, int]:
     """dict[bytes, int]: tokens and ranks of GPT-2's pair of files, `vocab.bpe` and `encoder.json`.
 
-    clobber_one_byte_tokens: single bytes have the ids of `encoder.json`. Raises OSError, and
+    clobber_one_byte_tokens: take the ids of single bytes from `encoder.json`. Raises OSError, and
     ValueError where the two files disagree.
     """
     merges = read_merges(read_file_cached(vocab_bpe_file, vocab_bpe_hash), vocab_bpe_file)
     entries = parse_json(read_file_cached(encoder_json_file, encoder_json_hash), encoder_json_file)
     ids = JsonValue(entries, encoder_json_file).as_ids()
     known = {to_bytes(text): id for text, id in ids.items()}
-    for special in (b"<|endoftext|>", b"<|startoftext|>"):  # no merges make them
+    for special in (b"<|endoftext|>", b"<|startoftext|>"):  # no merge produces them
         known.pop(special, None)
     ranks: dict[bytes, int] = {bytes([byte]): rank for rank, byte in enumerate(BYTES_IN_ORDER)}
     for rank, pair in enumerate(merges, len(ranks)):

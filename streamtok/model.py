@@ -1,4 +1,4 @@
-"""The names of `tiktoken.model`, for programs in which streamtok takes tiktoken's place."""
+"""The names of `tiktoken.model`, for programs that use streamtok in its place."""
 
 from streamtok.encoding import Encoding
 from streamtok.registry import (

@@ -1,17 +1,17 @@
 """Control and Prompt: text that says which of its characters may become control tokens.
 
-A prompt is a template, whose special tokens are meant, and content from users, which is text
-whatever it says. A `Prompt` is a sequence of spans of control and of text; a `Control` is a Prompt
-that is control throughout: what the author of a program wrote.
+A prompt combines a template, whose special tokens are intended, with content from users, which is
+text whatever it says. A `Prompt` is a sequence of spans of control and of text. A `Control` is a
+Prompt of control only: text that the author of a program wrote.
 
-A str is text, always: nothing makes control of text but `Control(...)`. Neither class is derived
-from str, or else `"".join` and f-strings would lose what is control without an error, other
-libraries would find control tokens in the content, and `Control("x")` would be the same key of a
-cache as the text "x".
+A str is always text: only `Control(...)` and the literals of t-strings are control. Neither class
+is derived from str. Otherwise `"".join` and f-strings would silently lose what is control, other
+libraries would find control tokens in the content, and `Control("x")` would be the same cache key
+as the text "x".
 
-Spans are canonical: neighbours of one kind are one span, and an empty span of control is left out.
-An empty span of text stays, because it is a border: control before and after it is two pieces,
-whatever is put between them.
+Spans are canonical: neighbours of one kind are joined, and empty spans of control are dropped. An
+empty span of text stays, because it is a border: it separates the control before it from the
+control after it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Control", "Prompt", "is_inside_text", "prompt_of"]
 Span = tuple[str, bool]  # a text, and whether it is control
 Part = Union[str, "Prompt"]  # or a t-string
 
-# A conversion of `str % values`
+# A conversion specifier of `str % values`
 _FIELD = re.compile(r"%(?:\((?P<key>[^)]*)\))?[#0\- +]*\d*(?:\.\d*)?[hlL]?(?P<kind>.)", re.DOTALL)
 
 
@@ -58,7 +58,7 @@ class Prompt:
     __delattr__ = __setattr__
 
     def __str__(self) -> str:
-        """str: the text, in which nothing is control any more."""
+        """str: the text, without the distinction between control and text."""
         return "".join([text for text, _ in self.spans])
 
     def __format__(self, spec: str) -> str:
@@ -94,11 +94,11 @@ class Prompt:
         return _made(self.spans * operator.index(count))
 
     __rmul__ = __mul__
-    __iter__ = None  # or `in` would compare characters with a str, and find none
+    __iter__ = None  # otherwise `in` would compare characters with a str
     __contains__ = None
 
     def __getitem__(self, key: SupportsIndex | slice) -> Prompt:
-        """Prompt: some of the characters, each of its kind. The step of a slice must be 1.
+        """Prompt: a character or a slice, with its spans. The step of a slice must be 1.
 
         `p[:i] + p[i:]` equals p: an empty span of text at i is in the second part.
         """
@@ -122,7 +122,7 @@ class Prompt:
         return _made(spans)
 
     def _span_ends(self) -> list[int]:
-        """Where each span ends, added up once: cutting a long prompt asks again and again."""
+        """The end of each span. Cached: cutting a long prompt needs them often."""
         try:
             return self._ends
         except AttributeError:
@@ -152,7 +152,7 @@ class Prompt:
 
 
 class Control(Prompt):
-    """A Prompt of control only. For what an author wrote, never for what came in.
+    """A Prompt of control only. For text that the author of a program wrote, never for input.
 
     >>> Control("<|user|>{}<|end|>").format("I say <|end|>")
     Prompt(Control('<|user|>'), 'I say <|end|>', Control('<|end|>'))
@@ -162,7 +162,7 @@ class Control(Prompt):
 
     def __new__(cls, text: str = "") -> Control:
         """Raises TypeError for anything but a str."""
-        if not isinstance(text, str):  # of bytes, str() would be the text "b'...'"
+        if not isinstance(text, str):  # str() of bytes would be "b'...'"
             raise TypeError(f"Control takes a str, not {type(text).__name__}")
         self = object.__new__(cls)
         object.__setattr__(self, "spans", ((str.__str__(text), True),) if text else ())
@@ -172,8 +172,8 @@ class Control(Prompt):
         return f"Control({str(self)!r})"
 
     def format(self, /, *args: Any, **kwargs: Any) -> Prompt:
-        """Prompt: as `str.format`. What is put in is text, but for a Control, a Prompt or a
-        t-string in a field without conversion and format specification.
+        """Prompt: as `str.format`. Values are text, except for a Control, a Prompt or a t-string in
+        a field without conversion and format specification.
         """
         return _filled(str(self), args, kwargs)
 
@@ -182,7 +182,7 @@ class Control(Prompt):
         return _filled(str(self), (), values)
 
     def __mod__(self, values: Any) -> Prompt:
-        """Prompt: as `str % values`; see `format`. No `*` for a width."""
+        """Prompt: as `str % values`; see `format`. A width of `*` raises ValueError."""
         template, spans, last = str(self), [], 0
         template % values  # raises what is wrong
         given = iter(values if isinstance(values, tuple) else (values,))
@@ -203,10 +203,11 @@ class Control(Prompt):
 
 
 def prompt_of(value: object) -> Prompt | None:
-    """A Prompt, or what a t-string is as one; None for anything else.
+    """A Prompt or a t-string as a Prompt; None for anything else.
 
-    The literals of a t-string are control. An interpolation is text, after its conversion and its
-    format specification; without these, a Control, a Prompt or a t-string keeps its spans.
+    The literals of a t-string are control. An interpolation is text, after its conversion and
+    format specification are applied; without these, a Control, a Prompt or a t-string keeps its
+    spans.
     """
     if isinstance(value, Prompt):
         return value
@@ -223,7 +224,7 @@ def prompt_of(value: object) -> Prompt | None:
 
 
 def _is_template(value: object) -> bool:
-    """Whether this is a t-string. A literal imports nothing, so `sys.modules` would not tell."""
+    """Whether this is a t-string. Its literal does not import the module of its class."""
     if sys.version_info >= (3, 14) and type(value).__module__ == "string.templatelib":
         from string.templatelib import Template
 
@@ -236,7 +237,7 @@ def _is_part(value: object) -> bool:
 
 
 def _spans_of(part: object) -> tuple[Span, ...]:
-    """The spans of a part. A str of a derived class is its plain text, whatever it overrides."""
+    """The spans of a part. A subclass of str counts as its plain text, whatever it overrides."""
     if isinstance(part, str):
         return ((str.__str__(part), False),)
     prompt = prompt_of(part)
@@ -247,15 +248,15 @@ def _spans_of(part: object) -> tuple[Span, ...]:
     return prompt.spans
 
 
-def is_inside_text(prompt: Prompt, place: int) -> bool:
-    """Whether the characters before and after this place belong to one span of text."""
+def is_inside_text(prompt: Prompt, offset: int) -> bool:
+    """Whether the characters before and after this offset belong to one span of text."""
     ends = prompt._span_ends()
-    i = bisect.bisect_right(ends, place)
-    return i < len(ends) and ends[i] - len(prompt.spans[i][0]) < place and not prompt.spans[i][1]
+    i = bisect.bisect_right(ends, offset)
+    return i < len(ends) and ends[i] - len(prompt.spans[i][0]) < offset and not prompt.spans[i][1]
 
 
 def _made(spans: Iterable[Span]) -> Prompt:
-    """The Prompt of these spans, which need not be canonical; a Control if all of it is control."""
+    """A Prompt of these spans, made canonical; a Control if all of it is control."""
     kept = (span for span in spans if span[0] or not span[1])
     groups = itertools.groupby(kept, operator.itemgetter(1))
     found = tuple([("".join([text for text, _ in group]), kind) for kind, group in groups])
@@ -266,13 +267,13 @@ def _made(spans: Iterable[Span]) -> Prompt:
 
 
 def _field_spans(value: Any, spec: str) -> tuple[Span, ...]:
-    """What a field of a template becomes."""
+    """The spans that replace a field of a template."""
     prompt = None if spec else prompt_of(value)
     return _spans_of(format(value, spec)) if prompt is None else prompt.spans
 
 
 def _filled(template: str, args: tuple[Any, ...], kwargs: Any) -> Prompt:
-    """`str.format`, with kinds kept apart."""
+    """As `str.format`, but keeps control and text apart."""
     fields, numbers = string.Formatter(), itertools.count()
     has_numbers: set[bool] = set()
 
@@ -287,10 +288,11 @@ def _filled(template: str, args: tuple[Any, ...], kwargs: Any) -> Prompt:
                 has_numbers.add(False)
                 name = f"{next(numbers)}{name}"
             if len(has_numbers) == 2:
-                raise ValueError("fields have numbers, or none of them has: this template has both")
+                raise ValueError("a template cannot mix automatic and manual field numbering")
             value, _ = fields.get_field(name, args, kwargs)
             value = fields.convert_field(value, conversion)
-            # A format specification has fields, too, which have none in theirs, as in `str.format`.
+            # A format specification may have fields, but these may not have their own, as in
+            # `str.format`.
             if depth == 2:
                 raise ValueError("fields are nested too deep: at most two levels")
             inner = "".join([text for text, _ in spans_of(spec or "", depth + 1)])

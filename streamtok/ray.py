@@ -1,7 +1,7 @@
-"""A plan on Ray: each part is a task, and what comes back are its totals.
+"""A plan on Ray: each part is a task that returns its totals.
 
-Ray Core's tasks, not Ray Data: a part writes its own files, and no text or ids travel between
-processes. (github.com/ray-project/ray, Apache-2.0; the extra `ray` installs it)
+The tasks are those of Ray Core, not Ray Data: a part writes its own files, so no text or ids travel
+between processes. (github.com/ray-project/ray, Apache-2.0; the extra `ray` installs it)
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .jobs.rows import Totals
 
 __all__ = ["encode", "run_parts"]
 
-_RETRIES = 3  # of a part whose worker or node was lost, or whose storage failed
-_plans: dict[str, Plan] = {}  # in a process of Ray: the plan of its last part, by its reference
+_RETRIES = 3  # for a part whose worker or node was lost, or whose storage failed
+_plans: dict[str, Plan] = {}  # in a worker: the plan of its last part, by reference
 
 
 def encode(
@@ -29,10 +29,10 @@ def encode(
     *,
     advance: Callable[[int, Totals], None] = lambda number, totals: None,
 ) -> Totals:
-    """Totals: run all parts of the plan that are not done on a Ray cluster, and commit.
+    """Totals: run the unfinished parts of the plan on a Ray cluster, and commit.
 
     address: of a running cluster, as for `ray.init`; None: the cluster that the environment names,
-    or this machine; "local": this machine. A cluster that is connected already is used. The output
+    or this machine; "local": this machine. An existing connection to a cluster is used. The output
     folder, the inputs and the vocabulary file, if there is one, must be the same files on all
     nodes. Raises as `run_parts` and `streamtok.commit`.
     """
@@ -50,11 +50,11 @@ def run_parts(
 ) -> None:
     """Run these parts as Ray tasks; `advance` gets the number and the totals of each.
 
-    Ray knows twice as many tasks at a time as the cluster has CPUs, so the memory of this process
-    does not depend on the number of parts. Parts whose worker or node is lost are tried again; bad
-    text is not, and its error is raised when all other parts are done. Raises PlanError for those,
-    MissingLibraryError without Ray. When this call ends in another way, such as Ctrl-C, the tasks
-    are cancelled; what is done stays done.
+    Ray gets at most twice as many tasks at a time as the cluster has CPUs, so the memory of this
+    process does not depend on the number of parts. Parts whose worker or node is lost are tried
+    again. Parts with bad text are not: when all other parts are done, PlanError is raised with
+    their errors. Raises MissingLibraryError without Ray. If the call is interrupted, for example by
+    Ctrl-C, running tasks are cancelled; finished parts stay.
     """
     with _connected(address) as ray:
         _run(ray, plan, numbers, advance)
@@ -68,7 +68,8 @@ def _run(
 ) -> None:
     cpus = plan.job.threads or 1
     task = ray.remote(num_cpus=cpus, max_retries=_RETRIES, retry_exceptions=[OSError])(_work)
-    # Once, however many parts there are. In a list, so that each process takes it out once, too.
+    # Stored once, however many parts there are. In a list, Ray passes the reference, and each
+    # process fetches the plan once.
     shared = [ray.put(plan)]
     limit = _in_flight(ray)
     waiting = iter(numbers)
@@ -99,7 +100,7 @@ def _run(
 
 
 def _work(shared: list[Any], number: int) -> Totals | str:
-    """What a task does. Bad text is an answer and not an exception, which Ray would try again."""
+    """Run a part. An error of the text is returned as a str, since Ray would wrap an exception."""
     key = shared[0].hex()  # not the digest: the POLICY of a plan may change
     if key not in _plans:
         import ray
@@ -114,7 +115,7 @@ def _work(shared: list[Any], number: int) -> Totals | str:
 
 @contextlib.contextmanager
 def _connected(address: str | None) -> Iterator[Any]:
-    """The library, connected. A connection that is there already is used, and stays.
+    """The library, connected. An existing connection is used, and left open.
 
     address: as for `ray.init`. Raises MissingLibraryError, and what `ray.init` raises.
     """
@@ -134,11 +135,11 @@ def _connected(address: str | None) -> Iterator[Any]:
 
 
 def _in_flight(ray: Any) -> int:
-    """Tasks that Ray holds at a time."""
+    """The number of tasks that Ray gets at a time."""
     return max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
 
 
 def _why_lost(number: int, error: Exception) -> str:
-    """The message for a part that Ray gave up."""
+    """The message for a part that Ray gave up on."""
     what = str(error).strip().splitlines() or [type(error).__name__]
     return f"part {number} was lost {_RETRIES + 1} times: {what[-1]}"

@@ -14,7 +14,7 @@ import sys
 from _thread import RLock  # importing `threading` takes longer than this whole file
 from typing import TYPE_CHECKING, NamedTuple
 
-# By their full names: this file is also read as `tiktoken.registry` (see its end).
+# Absolute imports: this file is also imported as `tiktoken.registry` (see its end).
 from streamtok.encoding import Encoding
 from streamtok.files import shown
 from streamtok.patterns.named import CL100K_PATTERN, O200K_PATTERN, R50K_PATTERN
@@ -32,15 +32,15 @@ __all__ = [
     "list_encoding_names",
 ]
 
-ENCODINGS: dict[str, Encoding] = {}  # made so far in this process
+ENCODINGS: dict[str, Encoding] = {}  # those loaded in this process
 _lock = RLock()
 
 
 def get_encoding(encoding_name: str) -> Encoding:
-    """The encoding of that name, the same object each time.
+    """The encoding with this name, the same object each time.
 
     Raises `ValueError` for an unknown name, and `VocabularyError` if its vocabulary is damaged. The
-    first call for a name loads the vocabulary, in tens of milliseconds.
+    first call for a name takes tens of milliseconds to load the vocabulary.
 
     >>> get_encoding("r50k_base").name
     'r50k_base'
@@ -68,7 +68,7 @@ def get_encoding(encoding_name: str) -> Encoding:
 
 
 def list_encoding_names() -> list[str]:
-    """The names that `get_encoding` takes.
+    """The names that `get_encoding` accepts.
 
     >>> "cl100k_base" in list_encoding_names()
     True
@@ -79,7 +79,7 @@ def list_encoding_names() -> list[str]:
 def encoding_name_for_model(model_name: str) -> str:
     """The name of the encoding that an OpenAI model uses.
 
-    A known prefix is enough, so that dated and fine-tuned models are found. Raises `KeyError` for
+    A known prefix is enough, so dated and fine-tuned models are recognized. Raises `KeyError` for
     an unknown model.
 
     >>> encoding_name_for_model("gpt-4o-2024-05-13")
@@ -138,7 +138,7 @@ _HARMONY_NAMED = {
     "<|message|>": 200008,
     "<|call|>": 200012,
 }
-# Every other id from 200000 on is reserved; 200018 is so beside being <|endofprompt|>.
+# Every other id from 200000 on is reserved, even 200018, which is also <|endofprompt|>.
 _HARMONY_RESERVED = sorted({*range(200000, 201088)} - {*_HARMONY_NAMED.values()})
 _HARMONY_SPECIAL = (
     _O200K_SPECIAL | _HARMONY_NAMED | {f"<|reserved_{i}|>": i for i in _HARMONY_RESERVED}
@@ -208,7 +208,7 @@ def _vocabulary(name: str) -> Vocabulary:
     return load_p50k() if name == "p50k_base" else load_bundled(name)
 
 
-# `sys.modules["tiktoken"] = streamtok; import tiktoken.registry` reads this file a second time:
-# there is still one registry.
+# `sys.modules["tiktoken"] = streamtok; import tiktoken.registry` imports this file a second time,
+# but there must be only one registry.
 if __name__ != "streamtok.registry":
     sys.modules[__name__] = importlib.import_module("streamtok.registry")

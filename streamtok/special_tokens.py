@@ -1,7 +1,7 @@
-"""Special tokens: what the settings of a call mean.
+"""Special tokens, and what the settings of a call do with them.
 
-Where several begin at one place, the longest wins. In tiktoken it is the one that comes first in
-the order of a hash table.
+If several begin at the same offset, the longest wins. In tiktoken the first in the order of a hash
+table wins.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["SPECIAL_POLICIES", "SpecialTokens", "special_settings"]
 
 SPECIAL_POLICIES = ("plain", "allow", "refuse")
 
-_MATCHERS_KEPT = 128  # for settings that calls have used
+_MATCHERS_KEPT = 128  # one for each combination of settings
 
 
 def special_settings(policy: str) -> dict[str, Any]:
-    """The keyword arguments of `Encoding.encode` for one of SPECIAL_POLICIES: the text of a special
-    token is plain text, becomes its id, or is an error.
+    """The keyword arguments of `Encoding.encode` for one of SPECIAL_POLICIES: special tokens in a
+    text stay plain text, become ids, or raise an error.
     """
     return {
         "allowed_special": ALL if policy == "allow" else NO_SPECIAL,
@@ -31,10 +31,10 @@ def special_settings(policy: str) -> dict[str, Any]:
 
 
 class SpecialTokens:
-    """The special tokens of an encoding and its added ones, which count wherever they are."""
+    """The special tokens of an encoding, and its added tokens, which are always matched."""
 
     def __init__(self, special: Mapping[str, int], added: Mapping[str, int]) -> None:
-        """Raises ValueError for a token that cannot be, or that is of both kinds."""
+        """Raises ValueError for an invalid token, or one of both kinds."""
         self.special = _checked(special)
         self.added = _checked(added)
         if both := self.special.keys() & self.added.keys():
@@ -44,17 +44,16 @@ class SpecialTokens:
         self.ids = frozenset(self.special.values())
         self._matchers: dict[tuple[frozenset[str], frozenset[str]], SpecialMatcher] = {}
 
-    # Made when they are asked for: with thousands of special tokens they take a third of the time
-    # of loading.
+    # Made on first use: with thousands of special tokens they take a third of the loading time.
     @cached_property
     def preferred(self) -> list[tuple[str, int]]:
-        """All tokens; the first of those that begin at one place wins."""
+        """All tokens. Of those that begin at the same offset, the first in this list wins."""
         order = sorted(self.every, key=lambda text: -len(text.encode("utf-8", "surrogatepass")))
         return [(text, self.every[text]) for text in order]
 
     @cached_property
     def ordinary(self) -> SpecialMatcher:
-        """Finds no special token."""
+        """Matches no special token."""
         return self._made(frozenset(), frozenset())
 
     @cached_property
@@ -64,15 +63,13 @@ class SpecialTokens:
 
     @cached_property
     def allowing(self) -> SpecialMatcher:
-        """Finds every special token."""
+        """Matches every special token."""
         return self._made(self.texts, frozenset())
 
     def matcher(self, allowed: AllowedSpecial, disallowed: DisallowedSpecial) -> SpecialMatcher:
-        """What finds the tokens that these settings of a call mean. Raises TypeError, ValueError
-        for settings that mean nothing.
-        """
-        # Those that most calls have: with thousands of added tokens, to make the sets takes longer
-        # than to encode a page.
+        """The matcher for the settings of a call. Raises TypeError, ValueError for invalid ones."""
+        # Most calls use these settings. With thousands of added tokens, building the sets takes
+        # longer than encoding a page.
         if disallowed is ALL or (disallowed == () and isinstance(disallowed, tuple)):
             if allowed is ALL:
                 return self.allowing
@@ -82,8 +79,8 @@ class SpecialTokens:
         return self._made(chosen, self._refused(disallowed, chosen))
 
     def allowed(self, setting: AllowedSpecial) -> frozenset[str]:
-        """The special tokens that `allowed_special` means. Raises TypeError for another str than
-        "all": it may be a token's text, or a word like "none".
+        """The special tokens that `allowed_special` selects. Raises TypeError for a str other than
+        "all", which may be a token's text or a word like "none".
         """
         if isinstance(setting, str):
             if setting == "all":
@@ -116,7 +113,7 @@ class SpecialTokens:
             matcher = SpecialMatcher(self.preferred, *key)
             if len(self._matchers) >= _MATCHERS_KEPT:
                 self._matchers.clear()
-            self._matchers[key] = matcher  # another thread may clear it: this call has its own
+            self._matchers[key] = matcher  # another thread may clear the cache: keep our own
         return matcher
 
 

@@ -1,4 +1,4 @@
-"""Threads: how many, what they raise, and values that are computed once for all of them."""
+"""Threads: one that writes, functions run in several, and cached properties without locks."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-# A thread that runs jobs such as writing and hashing while the caller goes on encoding.
+# A thread that runs jobs such as writing and hashing while the caller continues to encode.
 #
-# The system's `write` and `fsync`, `hashlib` and the encoder all release the GIL, so writing takes
-# no time from encoding where a core is free. Jobs run one after another, in the order in which they
-# were submitted. This module does not know what a job does.
+# The system's `write` and `fsync`, `hashlib` and the encoder all release the GIL, so writing does
+# not slow down encoding if a core is free. Jobs run one after another, in the order of submission.
 
-LIMIT = 1 << 22  # bytes in the queue: some ten blocks
-_WORTH_WAKING = 1 << 20  # bytes: a sleeping thread costs a system call to wake, and the GIL twice
+LIMIT = 1 << 22  # bytes in the queue: about ten blocks
+_WORTH_WAKING = 1 << 20  # bytes: waking a thread costs a system call, and the GIL twice
 
 
 class WriterThread:
     """One thread, started by the first job and ended by `close`.
 
-    Small jobs may wait until there are more of them, or until `wait`. After a job has failed, no
-    further job runs, and every `submit` and `wait` raises its exception. A signal handler may raise
-    inside any of the calls; `close` still works afterwards.
+    Small jobs may be delayed until there are more of them, or until `wait`. After a job has failed,
+    no further job runs, and every `submit` and `wait` raises its exception. A signal handler may
+    raise inside any of the calls; `close` still works afterwards.
     """
 
     def __init__(self, limit: int = LIMIT):
@@ -44,7 +43,7 @@ class WriterThread:
     def submit(self, job: Callable[[], None], size: int) -> None:
         """Queue a job that holds `size` bytes. Blocks while the queue is full.
 
-        Raises the exception of an earlier job. Runs the job at once if no thread can be started.
+        Raises the exception of an earlier job. Runs the job itself if no thread can be started.
         """
         with self._changed:
             while self._size > self._limit and self._error is None:
@@ -112,11 +111,11 @@ class WriterThread:
                 self._changed.notify_all()
 
 
-# `cached_property` without a lock, which functools' has before Python 3.12.
+# `cached_property` without the lock that functools' has before Python 3.12.
 #
-# Such a lock is of the class. A process that was forked while another thread held it would wait for
-# ever where it first asks for the property of any object. Two threads that ask at once may both
-# compute it here, which gives equal values.
+# All objects of a class share that lock. If a process is forked while another thread holds it, the
+# child waits forever for the property of any object. Without the lock, two threads may both compute
+# the value, with equal results.
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property
@@ -143,9 +142,9 @@ else:
 __all__ = ["cached_property"]
 
 
-# Threads: how many, and functions that run in several at the same time.
+# Running functions in several threads.
 
-_PATIENCE = 1.0  # seconds: a thread begins in 0.1 ms, or a few times that on a busy machine
+_PATIENCE = 1.0  # seconds: a thread starts in 0.1 ms, or a few times that on a busy machine
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -159,24 +158,24 @@ def usable_cores() -> int:
 
 
 class Helper:
-    """A thread whose start is not awaited.
+    """A thread that can be started without waiting for it.
 
-    `threading.Thread.start` waits until the thread says that it has begun. Where memory ends, a
-    thread can end before it can say that, and the caller would wait forever.
+    `threading.Thread.start` waits until the thread reports that it has begun. If memory runs out, a
+    thread can die before that, and the caller would wait forever.
     """
 
     __slots__ = ("_begun", "_ended", "_owner", "_work")
 
     def __init__(self, work: Callable[[], object]) -> None:
-        """work: is called in the thread, and raises nothing."""
+        """work: called in the thread; must not raise."""
         self._work = work
-        self._owner: dict[str, str] = {}  # the first who puts himself in decides
+        self._owner: dict[str, str] = {}  # whether "caller" or "thread" is set first decides
         self._begun, self._ended = allocate_lock(), allocate_lock()
         self._begun.acquire()
         self._ended.acquire()
 
     def start(self) -> bool:
-        """Start the thread, once. False if the system gives none."""
+        """Start the thread, once. False if the system refuses."""
         try:
             start_new_thread(self._run, ())
         except (RuntimeError, MemoryError):
@@ -184,7 +183,7 @@ class Helper:
         return True
 
     def begin(self) -> bool:
-        """Start the thread, and say whether it has begun. If not within a second, it never will."""
+        """Start the thread; return whether it has begun. If not within a second, it never will."""
         if self.start():
             self._begun.acquire(timeout=_PATIENCE)
         return self._owner.setdefault("by", "caller") == "thread"
@@ -198,7 +197,7 @@ class Helper:
                 self._ended.release()
 
     def join(self) -> None:
-        """Return when the work is done, or will never begin. May be called again."""
+        """Wait until the work is done, unless it will never begin. May be called again."""
         if self._owner.setdefault("by", "caller") == "thread":
             with self._ended:
                 pass
@@ -207,10 +206,10 @@ class Helper:
 def run_in_threads(
     work: Callable[[], None], num_threads: int, stop: Callable[[], None] = lambda: None
 ) -> None:
-    """Call `work` in up to num_threads threads at the same time, this one among them.
+    """Call `work` in up to num_threads threads at the same time, including this one.
 
-    Raises what it raises in one of them, when all are back. `stop` is called before that, so that
-    they come back soon.
+    If a call raises, `stop` is called so that the others return soon. When all have returned, one
+    of the exceptions is raised.
     """
     num_threads = check_threads(num_threads)
     errors: list[BaseException] = []
@@ -243,10 +242,11 @@ def run_in_threads(
 def map_in_threads(
     function: Callable[[Item], Result], items: Sequence[Item], num_threads: int
 ) -> list[Result]:
-    """list: function(item) for each, in order. This thread makes the first call.
+    """list: function(item) for each item, in order. This thread makes the first call.
 
-    Raises what the first that fails raises, when all that have begun are back; ValueError if
-    num_threads is not positive. A thread takes 0.1 ms to start.
+    After a failure no more calls begin; when all running ones have returned, the exception of the
+    first failed item is raised. Raises ValueError if num_threads is not positive. A thread takes
+    0.1 ms to start.
     """
     num_threads = check_threads(num_threads)
     if num_threads == 1 or len(items) < 2:
@@ -261,7 +261,7 @@ def map_in_threads(
             results[i] = function(items[i])
         except BaseException as error:
             errors[i] = error
-            left.clear()  # those before this one have begun
+            left.clear()  # calls for earlier items have begun
 
     def work() -> None:
         if threading.get_ident() == here:

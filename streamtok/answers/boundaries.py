@@ -1,4 +1,4 @@
-"""Where a text may be divided: after paragraphs, lines, pre-tokens, matches of an expression."""
+"""Where a text may be divided: after paragraphs, lines, pre-tokens or matches of a pattern."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LOOK_AHEAD", "Boundaries", "levels_of"]
 
-LOOK_AHEAD = 1024  # characters after an offset that decide whether it is a boundary, at most
-_REACH = 64  # characters in which a boundary is looked for first
+LOOK_AHEAD = 1024  # most characters after an offset that decide whether it is a boundary
+_REACH = 64  # characters to search for a boundary at first
 
 _PARAGRAPH = r"\n(?:[ \t\r]*\n)+"
 _LINE = r"\n"
@@ -29,9 +29,9 @@ _FINER = {
 
 
 def levels_of(boundary: Any, is_str: bool) -> tuple[Any, ...]:
-    """The boundary, as an expression where it is one, and what is tried where it is too far.
+    """The boundary, then the finer ones to try if it is too far away; expressions are compiled.
 
-    Raises ValueError, TypeError if it is not a boundary of such a text.
+    Raises ValueError or TypeError for an invalid boundary.
     """
     kind: Any = str if is_str else bytes
     if isinstance(boundary, str):
@@ -62,7 +62,7 @@ def levels_of(boundary: Any, is_str: bool) -> tuple[Any, ...]:
 
 
 class Boundaries:
-    """The positions after `start` where a source may be divided, from the last on."""
+    """The positions after `start` where a source may be divided, last first."""
 
     def __init__(self, settings: Settings, source: TextWindow, start: int) -> None:
         self._settings = settings
@@ -70,22 +70,20 @@ class Boundaries:
         self._start = start
         self._specials: list[tuple[int, int]] | None = None
 
-    def places(self, level: Any, above: int, stop: int) -> Iterator[int]:
-        """The places before `stop` but above `above`, the last one first, for any level except
-        "character".
-        """
+    def positions(self, level: Any, above: int, stop: int) -> Iterator[int]:
+        """The boundaries between `above` and `stop`, exclusive, last first. Not for "character"."""
         if level == "pretoken":
             yield from self._pretoken_ends(above, stop)
             return
         window = self._source.text_at(self._start, stop + LOOK_AHEAD)
         for match in reversed(list(level.finditer(window))):
-            place = self._start + match.end()
-            if above < place < stop and character_ends(window, match.end(), match.end()):
-                yield place
+            position = self._start + match.end()
+            if above < position < stop and character_ends(window, match.end(), match.end()):
+                yield position
 
-    def splits_special(self, place: int, stop: int) -> bool:
-        """Whether an allowed special token, or a control token, lies across `place`, which is
-        before `stop`.
+    def splits_special(self, position: int, stop: int) -> bool:
+        """Whether an allowed special token or a control token spans `position`, which is before
+        `stop`.
         """
         if not self._settings.matcher.allowed and self._settings.prompts is None:
             return False
@@ -102,14 +100,14 @@ class Boundaries:
                         last = len(data[:last].decode("utf-8", "surrogatepass"))
                     self._specials.append((self._start + first, self._start + last))
             if prompts is not None:
-                control = self._source.control_places(prompts.finder, stop)
+                control = self._source.control_spans(prompts.finder, stop)
                 start, end = (bisect.bisect_left(control, (at,)) for at in (self._start, stop))
                 self._specials = sorted(self._specials + control[max(start - 1, 0) : end])
-        at = bisect.bisect_left(self._specials, (place,)) - 1
-        return at >= 0 and place < self._specials[at][1]
+        at = bisect.bisect_left(self._specials, (position,)) - 1
+        return at >= 0 and position < self._specials[at][1]
 
     def _pretoken_ends(self, above: int, stop: int) -> Iterator[int]:
-        """Of the text as it is. Each round begins at a clean cut that is further back."""
+        """The ends of the original text's pre-tokens. Each round begins at an earlier clean cut."""
         cuts, matcher = self._settings.definition.texts.cuts, self._settings.matcher
         text = self._source.text_at(self._start, stop + LOOK_AHEAD)
         high, reach = stop, _REACH
@@ -125,7 +123,7 @@ class Boundaries:
             reach *= 4
 
     def _ends_in(self, text: Any, until: int) -> list[int]:
-        """Where pre-tokens end, before `until`."""
+        """The ends of pre-tokens before `until`."""
         is_str = isinstance(text, str)
         characters = text if is_str else text.decode("utf-8", "surrogateescape")
         at = range(until) if is_str else character_ends(text, 0, until - 1)

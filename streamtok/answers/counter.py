@@ -1,4 +1,4 @@
-"""Counter: how many tokens a text has that is still being written. It makes no ids."""
+"""Counter: the number of tokens of a text that is still being written, without making ids."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Counter(OneCall):
 
     _kind = "counter"
     _now: tuple[StreamEncoder, int | None]
-    """The stream, and the total of a text that has ended. They change in one assignment, because
-    signal handlers may raise between two.
+    """The stream, and the total if the text has ended. They change in one assignment, because a
+    signal handler may raise between two.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class Counter(OneCall):
         max_pending: int | None = None,
         add_special_tokens: bool = False,
     ) -> None:
-        """Arguments as for `StreamEncoder`, but special tokens are plain text unless it is said
-        otherwise. Raises as it does.
+        """Arguments and errors as for `StreamEncoder`, but special tokens are plain text by
+        default.
         """
         stream = StreamEncoder(
             encoding,
@@ -62,14 +62,14 @@ class Counter(OneCall):
 
     @one_call
     def update(self, chunk: Text | Prompt) -> int:
-        """int: how many tokens became certain: no later chunk can change them.
+        """int: the number of tokens that became certain: no later chunk can change them.
 
         After `finish`, a new text begins. Raises as `StreamEncoder.encode` does. Costs
         O(len(chunk)).
         """
         stream, last = self._now
         if last is not None:
-            stream = stream.copy()  # else there is nothing else to change with it
+            stream = stream.copy()  # both parts of `_now` change below, at once
         found = stream.take(chunk, False, COUNT)
         self._now = stream, None
         return found
@@ -88,10 +88,10 @@ class Counter(OneCall):
     @property
     @one_call
     def estimate(self) -> int:
-        """int: the total if the text ended here. It goes on all the same.
+        """int: the total if the text ended here, without ending it.
 
-        With errors="strict", the bytes of a character that is not complete yet are left out. Costs
-        O(pending), which is a few bytes as a rule.
+        With errors="strict", the bytes of an unfinished character are left out. Costs O(pending),
+        usually a few bytes.
         """
         stream, last = self._now
         if last is not None:
@@ -103,8 +103,8 @@ class Counter(OneCall):
 
     @one_call
     def finish(self) -> int:
-        """int: the number of tokens of the whole text, which ends here. `total` keeps it until the
-        next `update`. Raises UnicodeDecodeError where a character is not complete ("strict").
+        """int: end the text, and return its number of tokens. `total` keeps it until the next
+        `update`. Raises UnicodeDecodeError for an unfinished character with "strict".
         """
         stream, last = self._now
         if last is None:
@@ -114,7 +114,7 @@ class Counter(OneCall):
 
     @one_call
     def copy(self) -> Counter:
-        """Counter: an independent one in the same state."""
+        """Counter: an independent counter in the same state."""
         twin = Counter.__new__(Counter)
         stream, last = self._now
         twin._now = stream.copy(), last

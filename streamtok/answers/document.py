@@ -1,9 +1,9 @@
-"""A text that is edited, and its ids: an edit encodes what it changes, and no more.
+"""An editable text and its ids: an edit encodes only what it changes.
 
-The text is kept in blocks between clean cuts, each with its ids; encoding one needs no other. An
-edit replaces the blocks that it touches. It takes in a neighbour where the cut between them is no
-longer clean. A prompt is cut inside of spans of text only. An encoding without clean cuts (it
-changes text before it cuts it, or its pattern has no tables) has one block.
+The text is kept in blocks between clean cuts, each with its ids and encoded independently. An edit
+replaces the blocks that it touches, and a neighbour as well if the cut between them is no longer
+clean. A prompt is cut only inside spans of text. If an encoding has no clean cuts (it changes text
+before it cuts it, or its pattern has no tables), there is one block.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "Document"]
 
-_NEAR = 4  # blocks that are counted from the end
-_BLOCK = 1024  # characters of a block, about: what a typed letter encodes again
+_NEAR = 4  # blocks before the end whose totals are computed from there
+_BLOCK = 1024  # characters of a block, about: what is encoded again for a typed letter
 
 
 class Change(NamedTuple):
@@ -51,7 +51,7 @@ class _Totals(NamedTuple):
     n_bytes: int = 0
 
     def moved(self, blocks: Iterable[_Block], sign: int) -> _Totals:
-        """The totals with these blocks; sign -1: without them."""
+        """The totals after adding these blocks, or with sign -1 removing them."""
         at = self
         for text, ids, size in blocks:
             at = _Totals(
@@ -79,13 +79,13 @@ class Document:
         self._template = settings.template
         self._cuts = settings.definition.texts.cuts
         self._blocks: list[_Block] = []
-        self._totals = [_Totals()]  # before each block, as far as they are known
-        self._whole: _Totals | None = _Totals()  # after the last block, if it is known
+        self._totals = [_Totals()]  # before each block; the rest is computed on demand
+        self._whole: _Totals | None = _Totals()  # after the last block, once computed
         self.append(text)
 
     @property
     def text(self) -> str | Prompt:
-        """str: the whole text; of a document that began with a Prompt, a Prompt. O(len(text))."""
+        """str: the whole text; a Prompt if the document began with one. O(len(text))."""
         text: str | Prompt = self._text_of(self._blocks)
         return text
 
@@ -110,18 +110,18 @@ class Document:
         return self._end().text
 
     def append(self, text: str | Prompt) -> Change:
-        """Change: as `replace` at the end. Costs the length of `text`."""
+        """Change: as `replace` at the end. Costs O(len(text))."""
         size = self.n_characters
         return self.replace(size, size, text)
 
     def replace(self, start: int, stop: int, text: str | Prompt) -> Change:
-        """Change: put `text` where the characters start:stop are.
+        """Change: replace the characters start:stop with `text`.
 
-        Costs the length of the edit, a kilobyte around it, and as much as one pre-token and one
-        special token reach beyond that; in a document that began with a Prompt, as far as the spans
-        of control reach. Raises IndexError for a position outside of the text, TypeError for a text
-        that is not a str (nor, in such a document, a Control or a Prompt), ValueError for a
-        disallowed special token that the edit would make.
+        Encodes the edit, about a kilobyte around it, and as far beyond that as a pre-token and a
+        special token extend; in a document that began with a Prompt, as far as spans of control
+        extend. Raises IndexError for a position outside the text, TypeError for a text that is not
+        a str (nor, in such a document, a Control or a Prompt), ValueError for a disallowed special
+        token that the edit would create.
         """
         prompt = prompt_of(text)
         if not isinstance(text, str) and (prompt is None or self._settings.prompts is None):
@@ -155,7 +155,7 @@ class Document:
         added = _joined([block.ids for block in made])
         change = _change(len(self._template.before) + self._before(first).ids, removed, added)
         total = self._end().moved(blocks[first:last], -1).moved(made, 1)
-        # The known totals are forgotten first, so that one assignment is the edit.
+        # The cached totals are cleared first, so that the edit is one assignment.
         self._whole = None
         del self._totals[first + 1 :]
         blocks[first:last] = made
@@ -164,9 +164,9 @@ class Document:
 
     @property
     def stable(self) -> int:
-        """int: how many of the first ids no text that is appended can change.
+        """int: how many leading ids no appended text can change.
 
-        What a prompt cache may keep while a chat grows. Costs the length of the last block and the
+        A prompt cache may keep these while a chat grows. Costs the length of the last block and the
         longest special token.
         """
         number = len(self._blocks)
@@ -178,7 +178,7 @@ class Document:
             number -= 1
         text = self._text_of(self._blocks[number:])
         certain = feed(self._settings.tail(self._template), text, False, COUNT)
-        return self._before(number).ids + certain  # with the ids before them
+        return self._before(number).ids + certain  # `certain` includes ids of the template
 
     def __repr__(self) -> str:
         return f"<Document: {self.n_characters} characters, {len(self)} ids>"
@@ -191,14 +191,16 @@ class Document:
         return nothing.join([block.text for block in blocks])
 
     def _end(self) -> _Totals:
-        """The totals before the end of the text."""
+        """The totals of the whole text."""
         if self._whole is None:
             known = len(self._totals) - 1
             self._whole = self._totals[-1].moved(self._blocks[known:], 1)
         return self._whole
 
     def _before(self, number: int) -> _Totals:
-        """The totals before block `number`. From the end where that is near: text is appended."""
+        """The totals before block `number`, computed from the end if that is near, as when
+        appending.
+        """
         totals = self._totals
         if number >= len(totals) and number >= len(self._blocks) - _NEAR:
             return self._end().moved(self._blocks[number:], -1)
@@ -209,7 +211,7 @@ class Document:
     def _around(self, start: int, stop: int) -> tuple[int, int]:
         """The blocks first:last that hold the characters start:stop, at least one if there is one.
 
-        An edit right after a block takes that block, too: appended text continues it.
+        They include a block that ends at `start`, since inserted text continues it.
         """
         n = len(self._blocks)
         if start == stop == self._end().text:
@@ -232,41 +234,41 @@ class Document:
             last += 1
         return left[-reach:], right[:reach]
 
-    def _is_clean(self, text: Any, place: int, flat: str | None = None) -> bool:
-        """Whether the text may be cut at this offset. flat: its str, for frequent calls."""
+    def _is_clean(self, text: Any, at: int, flat: str | None = None) -> bool:
+        """Whether the text has a clean cut at this offset. flat: its str, for frequent calls."""
         if self._cuts is None:
             return False
-        if place in (0, len(text)):
+        if at in (0, len(text)):
             return True
         if isinstance(text, Prompt):
-            if not is_inside_text(text, place):
+            if not is_inside_text(text, at):
                 return False
             text = str(text) if flat is None else flat
-        if "\ud800" <= text[place - 1] <= "\udbff" and "\udc00" <= text[place] <= "\udfff":
+        if "\ud800" <= text[at - 1] <= "\udbff" and "\udc00" <= text[at] <= "\udfff":
             return False  # a surrogate pair is one character
-        return self._cuts.find(text, self._settings.matcher, place, place + 1) == place
+        return self._cuts.find(text, self._settings.matcher, at, at + 1) == at
 
     def _encoded(self, left: Any, text: Any, right: Any, offset: int) -> list[_Block]:
-        """The blocks of a text between these neighbours; offset: of its first byte."""
+        """The blocks of a text between its neighbours. offset: the position of its first byte."""
         whole = left + text + right
         flat = str(whole) if isinstance(whole, Prompt) else whole
         at, end = len(left), len(left) + len(text)
         made: list[_Block] = []
         while at < end:
             cut = end
-            place = at + _BLOCK
-            while self._cuts is not None and place < end:
-                place = self._cuts.find(flat, self._settings.matcher, place, end)
-                if place < 0:
+            candidate = at + _BLOCK
+            while self._cuts is not None and candidate < end:
+                candidate = self._cuts.find(flat, self._settings.matcher, candidate, end)
+                if candidate < 0:
                     break
-                if self._is_clean(whole, place, flat):
-                    cut = place
+                if self._is_clean(whole, candidate, flat):
+                    cut = candidate
                     break
-                place += 1
+                candidate += 1
             made.append(self._block(whole[at:cut], offset))
             offset += made[-1].n_bytes
             at = cut
-        if not made and isinstance(text, Prompt) and text.spans:  # a border, and no character
+        if not made and isinstance(text, Prompt) and text.spans:  # a border without characters
             made.append(self._block(text, offset))
         return made
 
@@ -287,14 +289,14 @@ def _joined(parts: list[IdArray]) -> IdArray:
 
 
 def _change(first: int, old: IdArray, new: IdArray) -> Change:
-    """The change from `old` to `new`, without what is the same at both ends."""
+    """The change from `old` to `new`, without their common prefix and suffix."""
     shortest = min(len(old), len(new))
     differs = np.flatnonzero(old[:shortest] != new[:shortest])
     same = int(differs[0]) if len(differs) else shortest
-    room = shortest - same
-    if room:
-        differs = np.flatnonzero(old[len(old) - room :] != new[len(new) - room :])
-        at_end = room - 1 - int(differs[-1]) if len(differs) else room
+    rest = shortest - same
+    if rest:
+        differs = np.flatnonzero(old[len(old) - rest :] != new[len(new) - rest :])
+        at_end = rest - 1 - int(differs[-1]) if len(differs) else rest
     else:
         at_end = 0
     return Change(first + same, len(old) - same - at_end, new[same : len(new) - at_end].tolist())

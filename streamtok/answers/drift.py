@@ -1,8 +1,8 @@
-"""Ids that came from a model: where they are not those of their text.
+"""Ids that came from a model: where they differ from the ids of their own text.
 
-A model may sample ids that no text is encoded to: their text has other ids. Special ids stay what
-they are; the text between two of them is plain text. What a pattern leaves out of the ids of a
-text is not in them: it cannot be known here.
+A model may sample ids that no text is encoded to: encoding their text gives other ids. Special ids
+are kept; the text between two of them is plain text. Text for which a pattern makes no ids cannot
+be recovered from them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["first_drift"]
 
 
 def first_drift(encoding: Defined, ids: Iterable[int] | IdArray) -> int | None:
-    """The index of the first id that the encoding of the ids' text has not; None: there is none."""
+    """The index of the first id that changes when the ids' text is encoded again, or None."""
     given: list[int] = ids.tolist() if hasattr(ids, "tolist") else list(ids)
     encoding.definition.decoder.decode(given)  # raises for an unknown id, and for no ids
     index = 0
@@ -43,14 +43,14 @@ def _text_of(encoding: Defined, ids: list[int], is_first: bool) -> bytes:
         return encoding.decode_bytes(ids) if is_first else encoding.definition.decoder.decode(ids)
     if is_first and encoding.definition.rules.first_texts and ids[0] not in own:
         return encoding.decode_bytes(ids[:1]) + _text_of(encoding, ids[1:], False)
-    # Some are found in other text than they decode to.
+    # Some special tokens match other text than they decode to.
     data = b"".join(own.get(id) or encoding.definition.decoder.token_bytes(id) for id in ids)
     drops = is_first and encoding.definition.rules.drops_first_space
     return data.removeprefix(b" ") if drops else data
 
 
 def _encoded_again(encoding: Defined, ids: list[int]) -> Iterator[list[int]]:
-    """The ids of the text of `ids`, up to each special id where these stay what they are."""
+    """The ids of the text of `ids`, split at special ids if the encoding is plain."""
     special = encoding.definition.specials
     used = special.ids.intersection(ids)
     if not encoding.definition.texts.is_plain:

@@ -1,9 +1,9 @@
-"""How many ids the beginnings of a text have, near the position where a budget ends.
+"""How many ids the prefixes of a text have, near the position where a budget ends.
 
-A stream is fed until more ids are certain than the budget has: every longer beginning has at least
-these, so none of them fits. The beginnings before that place are tried from the longest on: a copy
-of the stream, from an offset shortly before, is ended there. A beginning may have fewer ids or more
-than the whole text has up to the same place, since its end is not seen as such in the whole.
+A stream is fed until more ids are certain than the budget allows. Every longer prefix has at least
+these, so none of them fits. Shorter prefixes are tried, longest first, by ending a copy of the
+stream from shortly before. A prefix may have fewer or more ids than the whole text has up to the
+same position, because the whole text does not end there.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Prefixes", "feed"]
 
-_SMALL_STEP = 8  # characters: a budget's end is looked for as closely as that
-_BLOCK = 64  # places that are looked at together
-_AHEAD = 64  # characters that are read on when a token has to become certain
+_SMALL_STEP = 8  # characters: how precisely the end of a budget is located
+_BLOCK = 64  # positions that are examined together
+_AHEAD = 64  # characters to read ahead until a token is certain
 
 
-class _Mark(NamedTuple):
-    """A stream that was fed up to `position`, and has emitted so many ids by then."""
+class _Snapshot(NamedTuple):
+    """A stream that was fed up to `position`, and the number of ids it has emitted by then."""
 
     position: int
     tokens: int
@@ -38,7 +38,7 @@ class _Mark(NamedTuple):
 
 
 class Prefixes:
-    """The beginnings of the text after `start` in a source."""
+    """The prefixes of the text after `start` in a source."""
 
     def __init__(
         self, settings: Settings, source: TextWindow, start: int = 0, offset: int = 0
@@ -48,22 +48,22 @@ class Prefixes:
         self._source = source
         self._start = start
         self._offset = offset
-        self._marks = [_Mark(start, 0, settings.tail())]
+        self._snapshots = [_Snapshot(start, 0, settings.tail())]
         self._after: _TokensAfter | None = None
-        self.stop = start  # no beginning that reaches this place is within the budget
-        self.end = start  # of the whole text, if it is within the budget
-        self.n_tokens = 0  # of it, then
+        self.stop = start  # no prefix this long fits the budget
+        self.end = start  # of the whole text, if that fits the budget
+        self.n_tokens = 0  # of the whole text, likewise
 
     def advance(self, budget: int, each: float = 3.3) -> bool:
-        """Whether the whole text is within the budget; if not, `stop` says where to look.
+        """Whether the whole text fits the budget; if not, `stop` says where to look.
 
-        each: characters that a token has, about.
+        each: approximate characters per token.
         """
         source = self._source
-        position, tokens, tail = self._marks[-1]
+        position, tokens, tail = self._snapshots[-1]
         step = max(_SMALL_STEP, min(int(budget * each * 0.9), 1 << 20))
         while True:
-            tail.hurry()  # the sooner ids are certain, the fewer places are tried
+            tail.hurry()  # the sooner ids are certain, the fewer prefixes are tried
             before = tail.copy()
             is_end = source.is_end(position + step)
             piece = source.at(position, position + step)
@@ -72,7 +72,7 @@ class Prefixes:
             tokens = given + found
             if tokens > budget:
                 if step <= _SMALL_STEP or len(piece) <= _SMALL_STEP:
-                    self._marks.append(_Mark(position, given, before))
+                    self._snapshots.append(_Snapshot(position, given, before))
                     self.stop = position + len(piece)
                     return False
                 step = max(_SMALL_STEP, min(step, len(piece)) // 4)
@@ -83,64 +83,64 @@ class Prefixes:
                 self.end, self.n_tokens = position, tokens
                 self.stop = position + 1
                 return True
-            self._marks.append(_Mark(position - len(piece), given, before))
-            # What was seen so far says how much is left, but one should rather stop before it.
+            self._snapshots.append(_Snapshot(position - len(piece), given, before))
+            # Extrapolate to the end of the budget, but stop a little before it.
             each = (position - self._start) / max(tokens, 1)
             step = max(_SMALL_STEP, min(int((budget - tokens) * each * 0.9), 1 << 20))
 
-    def places(self, above: int) -> Iterator[int]:
-        """Where a beginning within the budget may end, from the last on; none up to `above`."""
+    def positions(self, above: int) -> Iterator[int]:
+        """Positions after `above` where a prefix that fits the budget may end, last first."""
         high = self.stop - 1
         while high > above:
             low = max(high - _BLOCK, above)
             text = self._source.text_at(low - 3 if low >= self._start + 3 else low, high + 4)
             base = low - 3 if low >= self._start + 3 else low
             found = character_ends(text, low - base, high - base)
-            yield from (base + place for place in reversed(found) if base + place > low)
+            yield from (base + end for end in reversed(found) if base + end > low)
             high = low
 
     def count(self, stop: int) -> int:
-        """The number of ids of the text up to `stop`, by itself."""
-        mark = self._mark_before(stop)
-        piece = self._source.at(mark.position, stop)
-        found = feed(mark.tail.copy(), piece, True, COUNT)
-        return mark.tokens + found
+        """The number of ids of the text up to `stop`, encoded by itself."""
+        snapshot = self._snapshot_before(stop)
+        piece = self._source.at(snapshot.position, stop)
+        found = feed(snapshot.tail.copy(), piece, True, COUNT)
+        return snapshot.tokens + found
 
     def ends_token(self, stop: int) -> bool:
-        """Whether the text up to `stop`, by itself, is made of the first tokens of the whole."""
-        mark = self._mark_before(stop)
-        piece = self._source.at(mark.position, stop)
-        ids = feed(mark.tail.copy(), piece, True, LIST)
+        """Whether the text up to `stop` consists of the first tokens of the whole text."""
+        snapshot = self._snapshot_before(stop)
+        piece = self._source.at(snapshot.position, stop)
+        ids = feed(snapshot.tail.copy(), piece, True, LIST)
         own = b"".join(map(self._token_bytes, ids))
-        if self._after is None or self._after.mark is not mark:
-            self._after = _TokensAfter(self._token_bytes, self._source, mark)
+        if self._after is None or self._after.snapshot is not snapshot:
+            self._after = _TokensAfter(self._token_bytes, self._source, snapshot)
         return self._after.has_end(own)
 
-    def _mark_before(self, stop: int) -> _Mark:
-        while self._marks[-1].position > stop:
-            self._marks.pop()
-        return self._marks[-1]
+    def _snapshot_before(self, stop: int) -> _Snapshot:
+        while self._snapshots[-1].position > stop:
+            self._snapshots.pop()
+        return self._snapshots[-1]
 
 
 class _TokensAfter:
-    """The tokens of the whole text after a mark, as far as they were asked for."""
+    """The tokens of the whole text after a snapshot, read on demand."""
 
     def __init__(
-        self, token_bytes: Callable[[int], bytes], source: TextWindow, mark: _Mark
+        self, token_bytes: Callable[[int], bytes], source: TextWindow, snapshot: _Snapshot
     ) -> None:
-        self.mark = mark
+        self.snapshot = snapshot
         self._token_bytes = token_bytes
         self._source = source
-        self._tail = mark.tail.copy()
-        self._position = mark.position
+        self._tail = snapshot.tail.copy()
+        self._position = snapshot.position
         self._is_over = False
         self._bytes = b""
         self._ends = {0}
 
-    def has_end(self, beginning: bytes) -> bool:
-        """Whether the tokens begin with these bytes, and one of them ends there."""
-        while len(self._bytes) < len(beginning) and not self._is_over:
-            step = max(_AHEAD, self._position - self.mark.position)
+    def has_end(self, prefix: bytes) -> bool:
+        """Whether the tokens begin with these bytes, and one of them ends right after these."""
+        while len(self._bytes) < len(prefix) and not self._is_over:
+            step = max(_AHEAD, self._position - self.snapshot.position)
             self._is_over = self._source.is_end(self._position + step)
             piece = self._source.at(self._position, self._position + step)
             self._position += len(piece)
@@ -151,11 +151,11 @@ class _TokensAfter:
                 size += len(parts[-1])
                 self._ends.add(size)
             self._bytes = b"".join(parts)
-        return len(beginning) in self._ends and self._bytes.startswith(beginning)
+        return len(prefix) in self._ends and self._bytes.startswith(prefix)
 
 
 def feed(tail: Tail, piece: Any, final: bool, output: Output[Result], offset: int = 0) -> Result:
-    """The ids that a piece makes certain, as `output` gives them.
+    """The ids that become certain with a piece, in the form of `output`.
 
     offset: bytes before the stream began, for errors.
     """

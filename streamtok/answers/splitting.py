@@ -1,4 +1,4 @@
-"""Chunks of at most so many tokens, from a text of any length, in the memory of one chunk."""
+"""Split a text of any length into chunks of limited size, in the memory of one chunk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Chunk", "split"]
 class Chunk(NamedTuple):
     """A part of a source: source[start:stop] is `text`, which by itself has `n_tokens` ids.
 
-    Positions are characters of a str, bytes of bytes.
+    Positions count the characters of a str, and the bytes of anything else.
     """
 
     text: Any
@@ -38,16 +38,14 @@ def split(
     overlap: int,
     boundary: Any,
 ) -> Iterator[Chunk]:
-    """The chunks of a source. Arguments are checked at once, the source is read as chunks are
-    taken.
-    """
+    """The chunks of a source. Arguments are checked now; the source is read as chunks are used."""
     budget, added = settings.budget(max_tokens, 1), settings.template.size
     overlap = check_budget("overlap", overlap)
     if overlap >= budget:
         ids = f", less the {added} ids of add_special_tokens" if added else ""
         raise ValueError(
             f"overlap must be less than max_tokens, which is {max_tokens}{ids}, not {overlap}: "
-            "each chunk has to bring something new"
+            "each chunk must add new text"
         )
     settings, text = settings.opened(source)
     levels = levels_of(boundary, text.is_str)
@@ -68,7 +66,7 @@ class _Splitting:
         self.budget = budget
         self._overlap = overlap
         self._levels = levels
-        self.each = 3.3  # characters of a token in the chunk before
+        self.each = 3.3  # characters per token in the chunk before
         self._bytes = (0, 0)  # a position, and how many bytes of UTF-8 are before it
 
     def chunks(self) -> Iterator[Chunk]:
@@ -92,7 +90,7 @@ class _Splitting:
         return offset + len(between)
 
     def _overlap_of(self, text: Any, start: int, stop: int, size: int) -> int:
-        """Where the last `size` tokens of a chunk begin; after its start in any case."""
+        """Where the last `size` tokens of a chunk begin; always after its start."""
         if not size:
             return stop
         kept, _ = longest_suffix(self.settings, text, size)
@@ -121,7 +119,7 @@ class _Splitting:
         )
 
     def _starts(self, start: int, done: int) -> Iterator[int]:
-        """Where a chunk may begin: with all of the overlap, with half of it, …, with none."""
+        """Where a chunk may begin: with all of the overlap, half of it, …, none of it."""
         yield start
         text = self.source.at(start, done)
         first, size = start, self._overlap
@@ -134,7 +132,7 @@ class _Splitting:
 
 
 class _Search:
-    """The candidates for a chunk that begins at `start`."""
+    """Finds the end of a chunk that begins at `start`."""
 
     def __init__(self, splitting: _Splitting, start: int) -> None:
         self.start = start
@@ -145,18 +143,18 @@ class _Search:
         self._is_rest = self._prefixes.advance(self._budget, splitting.each)
 
     def find(self, level: Any, done: int) -> tuple[int, int] | None:
-        """(stop, number of tokens) of the longest chunk beyond `done` that ends at a boundary."""
+        """(stop, number of tokens) of the longest chunk that ends at a boundary after `done`."""
         prefixes = self._prefixes
         if self._is_rest:
             return prefixes.end, prefixes.n_tokens
         if level == "character":
-            places = prefixes.places(done)
+            positions = prefixes.positions(done)
         else:
-            places = self._boundaries.places(level, done, prefixes.stop)
-        for place in places:
-            if self._boundaries.splits_special(place, prefixes.stop):
+            positions = self._boundaries.positions(level, done, prefixes.stop)
+        for position in positions:
+            if self._boundaries.splits_special(position, prefixes.stop):
                 continue
-            found = prefixes.count(place)
+            found = prefixes.count(position)
             if found <= self._budget:
-                return place, found
+                return position, found
         return None

@@ -1,4 +1,4 @@
-"""A decoder for serving: it ends at the first of some texts, and never shows a part of one."""
+"""A decoder for serving that ends at the first stop string, and never emits a part of one."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Stop", "StoppingDecoder"]
 
-_MOST = 1 << 10  # characters of a stop string: what a search costs for each character of a text
+_MOST = 1 << 10  # characters of a stop string: the cost of a search for each character of a text
 
 
 class Stop(NamedTuple):
-    """The text that ended the stream, and at which character of the stream it begins."""
+    """The stop string that ended the stream, and the character of the stream where it begins."""
 
     text: str
     start: int
 
 
-# The characters of the stream that went out, 0 where it has stopped; text that may be the beginning
-# of a stop string; the one that was found. No class: there is one for each call.
+# The characters emitted so far, 0 after a stop; held text that may begin a stop string; the stop
+# string found. A plain tuple, since each call makes one.
 _Position: TypeAlias = "tuple[int, str, Stop | None]"
 _BEGIN: _Position = 0, "", None
 
@@ -33,10 +33,10 @@ _BEGIN: _Position = 0, "", None
 class StoppingDecoder(StreamDecoder):
     """Decodes one stream of ids up to the first of its stop strings.
 
-    Text that may be the beginning of a stop string is held back until it is decided. Where one is
-    found, the text before it is emitted, `stopped` says which and where, and all later ids give
-    nothing. The one that begins first counts, and of those the shortest. An exception leaves the
-    stream as it was before the call.
+    Text that may begin a stop string is held back until that is decided. When a stop string is
+    found, the text before it is emitted, `stopped` says which and where, and later ids produce no
+    text. The stop string that begins first counts; of several, the shortest. An exception leaves
+    the stream as it was before the call.
 
     >>> decoder = enc.stream_decoder(stop=["world"])
     >>> [decoder.decode([id]) for id in enc.encode("hello world!")], decoder.stopped
@@ -55,7 +55,7 @@ class StoppingDecoder(StreamDecoder):
         errors: str = "replace",
         skip_special_tokens: bool = False,
     ):
-        """stop: one text or several. Raises ValueError for an empty one, TypeError for no str."""
+        """stop: one text or several. Raises ValueError for a bad length, TypeError if not str."""
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
         for text in stops:
             if not isinstance(text, str):
@@ -68,7 +68,7 @@ class StoppingDecoder(StreamDecoder):
             raise ValueError("stop must have at least one text")
         self._stops: Sequence[str] = stops
         self._longest = max(map(len, stops))
-        # The shortest first: it is complete before a longer one that begins where it does.
+        # The shortest first: it is complete before a longer one that begins at the same character.
         self._finds = re.compile("|".join(map(re.escape, sorted(stops, key=len)))).search
         self._begins = re.compile(f"[{''.join(re.escape(text[0]) for text in stops)}]").search
         super().__init__(encoding, errors=errors, skip_special_tokens=skip_special_tokens)
@@ -76,7 +76,7 @@ class StoppingDecoder(StreamDecoder):
     def _settle(
         self, here: _Position | None, text: str, final: bool
     ) -> tuple[str, _Position | None, bool]:
-        """The text that is decided, the position then, and whether a stop string was found."""
+        """The text to emit, the new position, and whether a stop string was found."""
         given, held, _ = here or _BEGIN  # after a stop, a new stream begins
         if not held and self._begins(text) is None:
             return text, None if final else (given + len(text), "", None), False
@@ -90,7 +90,7 @@ class StoppingDecoder(StreamDecoder):
         return text[:at], None if final else (given + at, text[at:], None), False
 
     def _held_from(self, text: str, limit: int) -> int:
-        """The first place before `limit` from which the text may be the beginning of a stop."""
+        """The first offset before `limit` where a stop string may begin; otherwise `limit`."""
         at = max(len(text) - self._longest + 1, 0)
         while at < limit:
             rest = text[at:]
@@ -105,12 +105,12 @@ class StoppingDecoder(StreamDecoder):
 
     @property
     def stopped(self) -> Stop | None:
-        """Stop | None: the stop string that was found; None if there was none so far."""
+        """Stop | None: the stop string that was found, or None so far."""
         return (self._note or _BEGIN)[2]
 
     @property
     def held(self) -> str:
-        """str: text that waits because it may be the beginning of a stop string."""
+        """str: text that is held back because it may begin a stop string."""
         return (self._note or _BEGIN)[1]
 
     def copy(self) -> StoppingDecoder:
@@ -124,5 +124,5 @@ class StoppingDecoder(StreamDecoder):
     __copy__ = copy
 
     def getstate(self) -> bytes:
-        """Raise StateError: a state cannot hold the text that is held back."""
+        """Raise StateError: a state has no field for text that is held back."""
         raise StateError("a decoder with stop strings cannot be saved: begin the text again")

@@ -1,12 +1,11 @@
-"""As much of the end of a text as fits a budget.
+"""The longest suffix of a text that fits a budget.
 
-The whole text is encoded, and the walk begins where its last tokens, one more than the budget has,
-begin: at the last *clean cut* (`_core/scan/cuts.pxi`) before that. There a text falls into two
-parts whose ids, one after the other, are those of the whole, so every suffix that is longer has
-more ids. From there on suffixes are tried, the longest first. Where there are many before the
-budget's place, as in an encoding without cuts, a lower bound spares most of the tries: no way to
-cover a suffix with tokens has fewer of them than the shortest way, and the shortest ways of all
-suffixes come from one pass over the text, from its end.
+The whole text is encoded. Let the *limit* be where its last budget + 1 tokens begin. The search
+starts at the last *clean cut* (`_core/scan/cuts.pxi`) before the limit: the ids of the text on its
+two sides are those of the whole, so every longer suffix has more ids than the budget. Suffixes are
+tried from there, longest first. If there are many before the limit, as in an encoding without cuts,
+most are skipped by a lower bound: the fewest tokens that can spell a suffix. One pass from the end
+of the text computes it for all suffixes.
 """
 
 from __future__ import annotations
@@ -30,17 +29,19 @@ if TYPE_CHECKING:
 
 __all__ = ["longest_suffix"]
 
-_FEW = 48  # characters between a cut and the budget's place, of which every one is tried
-_MOST_WORK = 1 << 26  # places to try, times characters to encode for each
+_FEW = 48  # if a cut is no more characters before the limit, every one of them is tried
+_MOST_WORK = 1 << 26  # suffixes to try times characters to encode for each
 
-_sizes: weakref.WeakKeyDictionary[Vocabulary, list[int]] = weakref.WeakKeyDictionary()  # of tokens
+_sizes: weakref.WeakKeyDictionary[Vocabulary, list[int]] = (
+    weakref.WeakKeyDictionary()
+)  # of its tokens
 
 
 def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int]:
     """(start, number of ids) of the longest suffix of `text` within the budget that is made of
     whole characters and of the last tokens of the whole. text: str, Prompt or bytes.
     """
-    settings.tail()  # raises for a pattern without tables, as for the other side
+    settings.tail()  # raises for a pattern without tables, as side="right" does
     ids = settings.encode(text, ARRAY)
     if len(ids) <= budget:
         return 0, len(ids)
@@ -49,7 +50,7 @@ def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int
     size = len(last.decode("utf-8", "replace")) if is_str else len(last)
     base = _cut_before(settings, text, size, budget)
     part = text[base:]
-    n_before = len(part) - size  # characters before the budget's place
+    n_before = len(part) - size  # characters before the limit
     prefixes = None
     spelled = _spell(settings, part)
     if spelled is None:
@@ -63,7 +64,7 @@ def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int
         starts = character_ends(part, 0 if base else 1, len(part))[:-1]
     else:
         able = _able_from(settings, spelled, budget) if n_before > _FEW else spelled.starts
-        starts = [place for place, at in spelled.places if at in spelled.starts and at in able]
+        starts = [offset for offset, at in spelled.offsets if at in spelled.starts and at in able]
     for start in starts:
         found = settings.encode(part[start:], COUNT)
         if found <= budget and (prefixes is None or prefixes.ends_token(start)):
@@ -72,9 +73,9 @@ def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int
 
 
 def _cut_before(settings: Settings, text: Any, size: int, budget: int) -> int:
-    """The last clean cut from which on there are more ids than the budget has; else 0.
+    """The last clean cut after which the text has more ids than the budget; else 0.
 
-    size: characters or bytes from the end from which on to look.
+    size: characters or bytes from the end of the text to the limit, where the search starts.
     """
     cuts = settings.definition.texts.cuts
     near = len(text) - size
@@ -84,10 +85,10 @@ def _cut_before(settings: Settings, text: Any, size: int, budget: int) -> int:
         if isinstance(text, Prompt) and not is_inside_text(text, near):
             near -= 1
         elif isinstance(text, str) and has_surrogate(text, max(near - 1, 0), near + 1):
-            near -= 1  # a surrogate becomes another character: the cut is not to be relied on
+            near -= 1  # a surrogate becomes another character, so the cut is unreliable
         elif settings.encode(text[near:], COUNT) > budget:
             return near
-        else:  # the pattern leaves text out, so the tokens are further apart
+        else:  # the pattern drops text, so the tokens are further apart
             near -= size
     return 0
 
@@ -97,12 +98,12 @@ class _Spelled(NamedTuple):
 
     prefix: bytes
     data: bytes
-    places: list[tuple[int, int]]  # where characters begin: in the text, in `data`
-    starts: set[int]  # of tokens, in `data`
+    offsets: list[tuple[int, int]]  # where characters begin: in the text, in `data`
+    starts: set[int]  # where tokens begin, in `data`
 
 
 def _spell(settings: Settings, part: Any) -> _Spelled | None:
-    """None where the text is changed in another way than by spaces, or has gaps."""
+    """How tokens spell the text. None if more than spaces is changed, or text is dropped."""
     if isinstance(part, Prompt):
         return None
     rules, pattern = settings.definition.rules, settings.definition.pattern
@@ -113,7 +114,7 @@ def _spell(settings: Settings, part: Any) -> _Spelled | None:
     if any(kind in ("JoinedSpaces", "LongestMap") for kind, *_ in steps):
         return None  # a suffix may change where the whole did not, and have fewer tokens
     text = part if isinstance(part, str) else part.decode("utf-8", "surrogateescape")
-    # Of a text that is in NFC, each part is; any other text is compared with its tokens below.
+    # If a text is in NFC, so is each part. Other changes show in the comparison below.
     if steps == (("NFC",),) and not unicodedata.is_normalized("NFC", text):
         return None
     ids = settings.encode(part, LIST)
@@ -136,8 +137,8 @@ def _spell(settings: Settings, part: Any) -> _Spelled | None:
 def _able_from(settings: Settings, spelled: _Spelled, budget: int) -> set[int]:
     """The positions from which at most `budget` tokens can spell the rest of the text.
 
-    Both kinds count: with the prefix before the rest, and without. From the end backwards, and no
-    further than a token is long beyond the first such position.
+    The rest may have the prefix before it or not. The scan runs backwards, and stops when no
+    position was possible for the length of the longest token.
     """
     prefix, data = spelled.prefix, spelled.data
     find = settings.definition.table.find
@@ -147,26 +148,26 @@ def _able_from(settings: Settings, spelled: _Spelled, budget: int) -> set[int]:
         _sizes[vocabulary] = np.unique(np.diff(vocabulary.offsets)).tolist()
     lengths = sorted({1, *_sizes[vocabulary], *map(len, specials)}, reverse=True)
     end = len(data)
-    fewest = [0]  # fewest[end - place]
+    fewest = [0]  # fewest[n]: of the last n bytes
     able = set()
-    unable = 0  # places in a row
-    for place in range(end - 1, -1, -1):
+    unable = 0  # consecutive positions
+    for at in range(end - 1, -1, -1):
         best = fewest[-1]  # a byte by itself
         for length in lengths:
-            if length <= end - place and fewest[end - place - length] < best:
-                token = data[place : place + length]
+            if length <= end - at and fewest[end - at - length] < best:
+                token = data[at : at + length]
                 if find(token) is not None or token in specials:
-                    best = fewest[end - place - length]
+                    best = fewest[end - at - length]
         fewest.append(best + 1)
         if best < budget or (
             prefix
             and any(
-                find(prefix + data[place : place + size]) is not None
-                for size in range(min(lengths[0], end - place + 1))
-                if fewest[end - place - size] < budget
+                find(prefix + data[at : at + size]) is not None
+                for size in range(min(lengths[0], end - at + 1))
+                if fewest[end - at - size] < budget
             )
         ):
-            able.add(place)
+            able.add(at)
         unable = unable + 1 if best >= budget else 0
         if unable > lengths[0]:
             break

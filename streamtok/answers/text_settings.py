@@ -1,4 +1,4 @@
-"""What the calls of this package have in common: settings of special tokens and errors, budgets."""
+"""Settings that all answers share: special tokens, errors, budgets."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = ["Settings"]
 
 
 class Settings:
-    """An encoding, and how it makes ids of a text: which special tokens count, what happens to bad
-    bytes, and which ids come around those of the text (`template`).
+    """An encoding and the settings of a call: which special tokens are matched, how bad bytes are
+    handled, and which ids go before and after those of the text (`template`).
     """
 
-    prompts: PromptEncoder | None = None  # of settings for a prompt
+    prompts: PromptEncoder | None = None  # set for prompts only
 
     def __init__(
         self,
@@ -43,9 +43,7 @@ class Settings:
         errors: str = "strict",
         add_special_tokens: bool = False,
     ) -> None:
-        """Special tokens are plain text unless you say otherwise. Raises as `Encoding.encode`
-        does for settings that mean nothing.
-        """
+        """By default, special tokens are plain text. Raises as `Encoding.encode` for bad values."""
         check_policy(errors)
         self.definition = definition = encoding.definition
         self.errors = errors
@@ -54,7 +52,7 @@ class Settings:
         self._allowed = allowed_special
 
     def of(self, text: Any) -> tuple[Settings, Any]:
-        """(settings, text): for a Prompt or a t-string, those of prompts, and it as a Prompt.
+        """(settings, text): for a Prompt or a t-string, the settings for prompts and a Prompt.
 
         Raises UnsupportedPromptError, and ValueError for settings that contradict a prompt.
         """
@@ -70,8 +68,8 @@ class Settings:
         return twin, prompt
 
     def opened(self, source: Any) -> tuple[Settings, TextWindow]:
-        """As `of`, of a text or chunks, which are those of a prompt if the first is one."""
-        from .text_window import TextWindow  # counting needs none, nor what it imports
+        """As `of`, for a text or chunks, which form a prompt if the first one is a prompt."""
+        from .text_window import TextWindow  # a counter needs neither this nor its imports
 
         text = TextWindow(source)
         return self.of(text.at(0, 0))[0], text
@@ -84,7 +82,7 @@ class Settings:
         return self.definition.engine.encode(text, self.matcher, self.errors, output)
 
     def tail(self, template: Template = NO_TEMPLATE) -> Tail:
-        """What a stream of such texts is. Raises as `Encoding.stream_encoder` does."""
+        """The tail of a new stream with these settings. Raises as `Encoding.stream_encoder`."""
         if self.prompts is not None:
             return self.prompts.tail(self.errors, template)
         return self.definition.engine.tail(self.matcher, self.errors, template)
@@ -101,8 +99,8 @@ class Settings:
         return ids, spans
 
     def budget(self, max_tokens: Any, least: int = 0) -> int:
-        """How many of so many ids are left for the text. Raises as `check_budget`, and ValueError
-        where the template leaves less than `least`.
+        """How many of `max_tokens` ids are left for the text. Raises as `check_budget`, and
+        ValueError if the template leaves fewer than `least`.
         """
         left = check_budget("max_tokens", max_tokens, least) - self.template.size
         if left < least:

@@ -1,6 +1,6 @@
-"""A text, or the chunks of one, seen through a window: read no further than is looked at.
+"""A window on a text or its chunks, which are read no further than needed.
 
-Positions are characters of a str or a Prompt, and bytes of everything else.
+Positions count the characters of a str or a Prompt, and the bytes of everything else.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ __all__ = ["TextWindow", "character_ends", "is_buffer"]
 
 
 class TextWindow:
-    """A text that is cut and read from the left. `is_str`: positions are characters."""
+    """A text that is read, and forgotten, from the left. `is_str`: positions are characters."""
 
     def __init__(self, source: Any) -> None:
-        """source: str, Prompt, bytes-like, an iterable of chunks, or a file. Chunks may be
-        Prompts, and str is text then, if the first one is a Prompt. Surrogates in a str
-        that are no escaped bytes are repaired, so that no place is inside a pair.
+        """source: str, Prompt, bytes-like, an iterable of chunks, or a file. If the first chunk is
+        a Prompt, others may be Prompts or str, which is text. Surrogates in a str that are not
+        escaped bytes are repaired, so that no position is inside a pair.
 
-        Raises TypeError for anything else, and later for chunks of two kinds.
+        Raises TypeError for anything else, and later for chunks of mixed types.
         """
         self._chunks: Iterator[Any] = iter(())
-        self._base = 0  # the position of the held text
+        self._base = 0  # the position where the held text begins
         self._control: list[tuple[int, int]] | None = None
         prompt = prompt_of(source)
         is_given = prompt is not None or isinstance(source, str) or is_buffer(source)
@@ -56,11 +56,11 @@ class TextWindow:
         self.is_str = isinstance(self._held, str | Prompt)
 
     def _next(self) -> Any:
-        """One chunk more, as str, bytes or Prompt; None: there is none."""
+        """The next chunk, as str, bytes or Prompt; None at the end."""
         for chunk in self._chunks:
             prompt = prompt_of(chunk)
             if isinstance(chunk, str) and isinstance(self._held, Prompt):
-                prompt = Prompt(chunk) if chunk else Prompt()  # an empty chunk is no border
+                prompt = Prompt(chunk) if chunk else Prompt()  # an empty chunk is not a border
             if prompt is not None:
                 chunk = repaired_prompt(prompt)
             elif isinstance(chunk, str):
@@ -83,11 +83,11 @@ class TextWindow:
 
     @property
     def known_end(self) -> int:
-        """The position after the text that was read."""
+        """The position after the text that has been read."""
         return self._base + len(self._held)
 
     def reaches(self, position: int) -> bool:
-        """Whether there is a text up to `position`; reads as far."""
+        """Whether the text reaches `position`; reads up to there."""
         if self.known_end < position and not self.is_whole:
             parts = []
             size = self.known_end
@@ -101,7 +101,7 @@ class TextWindow:
         return self.known_end >= position
 
     def is_end(self, position: int) -> bool:
-        """Whether the text ends at `position` or before it; reads as far."""
+        """Whether the text ends at `position` or before; reads up to there."""
         return not self.reaches(position + 1)
 
     def at(self, start: int, stop: int) -> Any:
@@ -112,12 +112,12 @@ class TextWindow:
         return part if self.is_str else bytes(part)
 
     def text_at(self, start: int, stop: int) -> Any:
-        """As `at`, as str or bytes."""
+        """As `at`, but with the str of a Prompt."""
         part = self.at(start, stop)
         return str(part) if isinstance(part, Prompt) else part
 
-    def control_places(self, finder: ControlFinder, stop: int) -> list[tuple[int, int]]:
-        """Where the control tokens of a Prompt are, in order: all those before `stop`."""
+    def control_spans(self, finder: ControlFinder, stop: int) -> list[tuple[int, int]]:
+        """(start, end) of the control tokens of a Prompt, in order, including all before `stop`."""
         self.reaches(stop + finder.reach)
         if self._control is None:
             found = finder.places(self._held)
@@ -142,9 +142,9 @@ def is_buffer(value: object) -> bool:
 
 
 def character_ends(text: Any, start: int, stop: int) -> list[int]:
-    """The places from `start` to `stop` of a str or bytes where a character ends, rising.
+    """The offsets from `start` to `stop` where a character of a str or bytes ends, ascending.
 
-    Bytes that are not UTF-8 are a character each.
+    Each byte that is not UTF-8 counts as a character.
     """
     stop = min(stop, len(text))
     if isinstance(text, str | Prompt):

@@ -1,6 +1,6 @@
-"""Budgets: does a text fit into so many ids, and as much of its beginning as fits.
+"""Budgets: whether a text fits a number of ids, and its longest prefix or suffix that does.
 
-Both read no further than they must; `suffixes.py` takes the end of a text, and reads all of it.
+A prefix is read no further than needed; a suffix (`suffixes.py`) needs the whole text.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def truncate(
     max_tokens: int,
     side: str,
 ) -> Truncated:
-    """As much of a side of the text as has at most `max_tokens` ids, with those of the template."""
+    """The longest prefix or suffix with at most `max_tokens` ids, including the template's."""
     budget, added = settings.budget(max_tokens), settings.template.size
     if side not in ("left", "right"):
         raise ValueError(f'side must be "right" or "left", not {side!r}')
@@ -69,7 +69,7 @@ def truncate(
     prefixes = Prefixes(settings, source)
     if prefixes.advance(budget):
         return Truncated(source.at(0, prefixes.end), prefixes.n_tokens + added, False)
-    for stop in prefixes.places(0):
+    for stop in prefixes.positions(0):
         n_tokens = prefixes.count(stop)
         if n_tokens <= budget and prefixes.ends_token(stop):
             return Truncated(source.at(0, stop), n_tokens + added, True)

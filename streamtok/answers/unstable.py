@@ -1,9 +1,9 @@
 """`encode_with_unstable` and `_encode_bytes`, by tiktoken's definitions: slow, for small texts.
 
-tiktoken calls the tokens before the last pre-token stable, and lists ways in which the rest may go
-on: every token that begins with the unstable bytes, every token that straddles their end, and the
-rest with its last blank split off. Its own comments call this a quick and dirty fix; it is here so
-that programs written for tiktoken get the same answers. Final ids come from `StreamEncoder`.
+tiktoken calls the tokens before the last pre-token stable, and lists ways in which the rest may
+continue: every token that begins with the unstable bytes, every token that straddles their end, and
+the rest with its last blank split off. Its own comments call this a quick and dirty fix; it is here
+so that programs written for tiktoken get the same answers. Final ids come from `StreamEncoder`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..definition import Definition
 
 _BLANKS = b" \n\t"
-_MOST = 1 << 10  # bytes that may go on: there are thousands of answers, each with all of their ids
+_MOST = 1 << 10  # bytes of the rest: it has thousands of completions, each with its own ids
 
 
 def encode_with_unstable(
@@ -63,8 +63,8 @@ def encode_with_unstable(
 
 
 def encode_bytes(definition: Definition, data: bytes) -> list[int]:
-    """The ids of `data`. What is not UTF-8, and all after it, belongs to the last pre-token before
-    it, without which a character that is cut off would be merged by itself.
+    """The ids of `data`. Everything from the first byte that is not UTF-8 joins the pre-token
+    before it. Otherwise a truncated character would be merged by itself.
     """
     ordinary = definition.specials.ordinary
     try:
@@ -78,9 +78,9 @@ def encode_bytes(definition: Definition, data: bytes) -> list[int]:
 def _stable_and_rest(
     definition: Definition, text: Text, matcher: SpecialMatcher
 ) -> tuple[list[int], bytes]:
-    """The ids before the last pre-token, and its bytes: none after a special token.
+    """The ids before the last pre-token, and its bytes, which are empty after a special token.
 
-    Blank tokens before one that is blank are of it, too, since `\\s*[\\r\\n]+` looks ahead.
+    Blank tokens before a blank one belong to it, too, since `\\s*[\\r\\n]+` looks ahead.
     """
     data = text_bytes(text, "strict")
     ids = definition.engine.encode(data, matcher, "strict", LIST)

@@ -4,5 +4,5 @@ Pure functions: text and encodings go in, typed results come out, and each resul
 plain value of dictionaries, lists, strings and numbers. Nothing here prints, reads files of the
 user or colours anything: the terminal's commands are in `cli/`, HTML for notebooks in `markup.py`,
 `as_json` in `result.py`. Every number is the library's own: ids come from `encode` and streams,
-never from a second count.
+never from a separate computation.
 """

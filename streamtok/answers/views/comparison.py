@@ -49,7 +49,7 @@ class Comparison(Result):
 
     @property
     def differing(self) -> int:
-        """Boundaries that some encodings have and others have not."""
+        """Boundaries that some encodings have and others do not."""
         return self.boundaries - self.agreeing
 
 
@@ -58,7 +58,7 @@ def compare_encodings(
 ) -> Comparison:
     """Comparison: a text in one to four encodings.
 
-    settings: as for `show_tokens`. Boundaries are bytes, so that one inside of a character counts.
+    settings: as for `show_tokens`. Boundaries are byte offsets, so one inside a character counts.
     Raises ValueError for more encodings, and what `show_tokens` raises.
     """
     if not 1 <= len(encodings) <= MOST_ENCODINGS:

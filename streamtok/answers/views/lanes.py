@@ -1,8 +1,9 @@
 """The same text in chunks, twice: naive chunking beside the exact stream.
 
-Naive chunking decodes each chunk with "replace" and encodes it by itself, as is often done. An id
-of it is right if the whole text has the same id at the same byte. For each chunk: what each lane
-gives, which naive ids are wrong, how much of the text is pending, and why the exact ids may go.
+Naive chunking decodes each chunk with "replace" and encodes it by itself, as is often done. A naive
+id is right if the whole text has the same id at the same byte. For each chunk, the result shows the
+ids of both lanes, which naive ids are wrong, how much text is pending, and why the exact ids are
+final.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class NaiveToken(NamedTuple):
     is_wrong: bool  # the whole text does not have this id there
 
     def as_json(self) -> dict[str, Any]:
-        """dict: that of the token, `start` and `is_wrong`."""
+        """dict: that of the token, with `start` and `is_wrong`."""
         return {**self.token.as_json(), "start": self.start, "is_wrong": self.is_wrong}
 
 
@@ -52,7 +53,7 @@ class ExactToken(NamedTuple):
     reason: Reason
 
     def as_json(self) -> dict[str, Any]:
-        """dict: that of the token, `byte_span` and `reason`."""
+        """dict: that of the token, with `byte_span` and `reason`."""
         span = [self.start, self.stop]
         return {**self.token.as_json(), "byte_span": span, "reason": self.reason}
 
@@ -79,7 +80,7 @@ class Lanes(Result):
     chunks: list[LaneChunk]
     tokens: int  # of the whole text, and of the exact lane
     naive_tokens: int
-    wrong_tokens: int  # naive ids that the whole text does not have at their place
+    wrong_tokens: int  # naive ids that the whole text does not have at their position
     cuts: int
     cuts_inside_tokens: int
     broken_chunks: int
@@ -88,7 +89,7 @@ class Lanes(Result):
 
     @property
     def extra_tokens(self) -> int:
-        """Naive ids more than the whole text has."""
+        """How many more ids naive chunking makes than the whole text has."""
         return self.naive_tokens - self.tokens
 
 
@@ -101,7 +102,7 @@ def encode_naively(encoding: Encoding, chunk: bytes, begin: int = 0) -> npt.NDAr
 
 
 def are_right(naive: Any, whole: Any) -> npt.NDArray[np.bool_]:
-    """bool: for each naive id, whether the whole text has it there. Both: pairs (id, start)."""
+    """bool: for each naive id, whether the whole text has it there. Both are pairs (id, start)."""
     return np.isin(_joined(naive), _joined(whole))
 
 
@@ -114,8 +115,8 @@ def make_lanes(encoding: Encoding, text: str | bytes, chunk_size: int) -> Lanes:
     """Lanes: a text in chunks of `chunk_size` bytes.
 
     The text of special tokens is plain text. Bytes must be UTF-8: others raise UnicodeDecodeError.
-    Raises ValueError for a size that is not positive, UnsupportedPatternError for an encoding that
-    has no streams, RuntimeError should the stream's ids differ from those of the whole text.
+    Raises ValueError for a size that is not positive, UnsupportedPatternError for an encoding
+    without streams, RuntimeError if the stream's ids differ from those of the whole text.
     """
     data = text.encode() if isinstance(text, str) else bytes(text)
     data.decode()
@@ -127,7 +128,7 @@ def make_lanes(encoding: Encoding, text: str | bytes, chunk_size: int) -> Lanes:
     whole = np.stack([ids, spans[:, 0]], axis=1)
     ends = _pretoken_ends(encoding, data, spans)
     made: list[LaneChunk] = []
-    start = number = 0  # of the chunk in the text, of its first exact id
+    start = number = 0  # the chunk's offset in the text; the index of its first exact id
     for chunk in [*chunks, b""]:
         stop, is_flush = start + len(chunk), len(made) == len(chunks)
         pairs = encode_naively(encoding, chunk, start)
@@ -171,7 +172,7 @@ def make_lanes(encoding: Encoding, text: str | bytes, chunk_size: int) -> Lanes:
 
 
 def _pretoken_ends(encoding: Encoding, data: bytes, spans: Any) -> Any:
-    """int64: for each id, where its pre-token ends; None where text is changed or left out."""
+    """int64: for each id, where its pre-token ends; None if text may be changed or dropped."""
     if (
         not encoding.definition.texts.is_plain
         or encoding.pattern is None

@@ -20,7 +20,7 @@ def boxes_html(about: str, boxes: Iterable[str], more: int) -> str:
 
 
 def box_html(text: str, title: str, number: int | None) -> str:
-    """str: a coloured box in a line of text. number: it tells the colour; None: a special token."""
+    """str: a coloured box in a line of text. number: its colour; None for a special token."""
     colour = _SPECIAL if number is None else _COLOURS[number % len(_COLOURS)]
     return f'<span style="background:{colour}" title="{escape(title)}">{escape(text)}</span>'
 

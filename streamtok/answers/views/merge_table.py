@@ -1,7 +1,7 @@
-"""The merges of an encoding as the core has them: by rank, by the two tokens that merge.
+"""The merges of an encoding as the core has them: by rank, and by the two tokens that merge.
 
-Tokens have numbers here, in order of rank. In a rank table the rank that is shown is the token's
-id; in a vocabulary that lists its merges it is the number, or the number that tied tokens share.
+Tokens are numbered in order of rank. The rank shown is the token's id in a rank table; in a
+vocabulary that lists its merges, it is this number, or the number that tied tokens share.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 class MergeTable:
-    """Ids, ranks and parts of the tokens of an encoding. Made by `merge_table`, which keeps it."""
+    """Ids, ranks and parts of the tokens of an encoding. Made and cached by `merge_table`."""
 
     def __init__(self, encoding: Defined) -> None:
         vocabulary = encoding.definition.vocabulary
-        self.ids: list[int] = vocabulary.ids.tolist()  # by number; NO_ID: it has none
+        self.ids: list[int] = vocabulary.ids.tolist()  # by number; NO_ID if it has none
         self._vocabulary = vocabulary
         self._ties = None if vocabulary.ties is None else vocabulary.ties.tolist()
         self._table = encoding.definition.table
-        self.described: dict[int, Any] = {}  # id -> `tokens.Token`, as far as they were asked for
+        self.described: dict[int, Any] = {}  # id -> `tokens.Token`: a cache
 
     @cached_property
     def number_of(self) -> dict[int, int]:
-        """Id -> number. Special tokens, and ids that no merge gives, have none."""
+        """Id -> number. Special tokens, and ids that no merge produces, have none."""
         found = {id: number for number, id in enumerate(self.ids) if id != NO_ID}
         if self._vocabulary.byte_ids is not None:
             for byte, id in enumerate(self._vocabulary.byte_ids.tolist()):
@@ -58,13 +58,13 @@ class MergeTable:
         return {pair: number for number, pair in enumerate(pairs) if pair[0] != NO_ID}
 
     def rank(self, number: int) -> int:
-        """int: the priority of the merge that makes this token; less is earlier."""
+        """int: the priority of the merge that makes this token; lower is earlier."""
         if self._vocabulary.is_rank_table:
             return self.ids[number]
         return number if self._ties is None else int(self._ties[number])
 
     def parts(self, number: int) -> tuple[int, int] | None:
-        """(number, number): the two tokens that merge into this one; None: no merge makes it."""
+        """(number, number): the two tokens that merge into this one; None if no merge makes it."""
         left, right = self._parts[0][number], self._parts[1][number]
         return None if left == NO_ID else (left, right)
 
@@ -81,7 +81,7 @@ _tables: weakref.WeakKeyDictionary[Defined, MergeTable] = weakref.WeakKeyDiction
 
 
 def merge_table(encoding: Defined) -> MergeTable:
-    """MergeTable: that of an encoding, made once for each. Costs tens of milliseconds then."""
+    """MergeTable: that of an encoding. The first call for it takes tens of milliseconds."""
     found = _tables.get(encoding)
     if found is None:
         found = _tables[encoding] = MergeTable(encoding)

@@ -1,7 +1,7 @@
-"""How one pre-token is merged, step by step: the reference's own run, watched.
+"""How one pre-token is merged, step by step: a run of the reference, observed.
 
-Pairs, ranks, versions and the heap are those of `reference/heap_merge.py`; which pairs merge is
-asked from the core's table. The result is compared with the core's ids before it is emitted.
+Pairs, ranks, versions and the heap are those of `reference/heap_merge.py`; the core's table says
+which pairs merge. The result is compared with the core's ids before it is returned.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .visible import visible
 if TYPE_CHECKING:
     from ...encoding import Encoding
 
-LONGEST = 400  # bytes: each step has all of the parts and all of the heap
+LONGEST = 400  # bytes: each step has a copy of all parts and of the heap
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Part(Result):
     at: int
     bytes: bytes
     shown: str
-    id: int | None  # None: a token that only leaves as its bytes
+    id: int | None  # None: a token that is emitted only as its bytes
     version: int
 
 
 @dataclass(frozen=True, slots=True)
 class HeapEntry(Result):
-    """A candidate: two nodes by their places, with the versions that they had."""
+    """A candidate: the offsets of two nodes, and the versions that they had."""
 
     rank: int
     left: int
@@ -65,8 +65,8 @@ class MergeTrace(Result):
     pretoken: bytes
     start: list[Part]  # the single bytes
     steps: list[MergeStep]
-    ids: list[int]  # what the engine gives
-    is_whole_token: bool  # found as it is, before any merge: then merges need not make it
+    ids: list[int]  # those of the engine
+    is_whole_token: bool  # looked up before any merge, so merges need not make it
 
     _also = ("shown", "merges", "stale")
 
@@ -84,9 +84,9 @@ class MergeTrace(Result):
 
 
 def pretokens(encoding: Encoding, text: str) -> list[str]:
-    """list[str]: what the pattern cuts a text into, so that one of them can be traced.
+    """list[str]: the pre-tokens of a text, for `trace_merges`.
 
-    Special tokens are plain text. Raises ValueError for an encoding that changes text before.
+    Special tokens are plain text. Raises ValueError for an encoding that changes text first.
     """
     if not (encoding.definition.texts.is_plain or encoding.pattern is None):
         raise ValueError(f"{encoding.name} changes its text before it is cut into pre-tokens")
@@ -94,10 +94,10 @@ def pretokens(encoding: Encoding, text: str) -> list[str]:
 
 
 def trace_merges(encoding: Encoding, pretoken: str | bytes) -> MergeTrace:
-    """MergeTrace: each step of the merge of one pre-token. It is not cut by the pattern.
+    """MergeTrace: each step of merging one pre-token, which the pattern does not cut.
 
-    Raises ValueError for one of more than `LONGEST` bytes, as every step has a picture of it all,
-    and for an encoding that has no merges.
+    Raises ValueError for more than `LONGEST` bytes, since every step has a copy of the whole state,
+    and for an encoding without merges.
     """
     data = pretoken.encode() if isinstance(pretoken, str) else bytes(pretoken)
     if len(data) > LONGEST:

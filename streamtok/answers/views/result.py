@@ -1,4 +1,4 @@
-"""What all results have: `as_json`."""
+"""The base class of results: `as_json`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 
 class Result:
-    """The base of the dataclasses that are results."""
+    """The base class of the dataclasses that are results."""
 
     __slots__ = ()
-    _also: ClassVar[tuple[str, ...]] = ()  # properties that `as_json` has, too
+    _also: ClassVar[tuple[str, ...]] = ()  # properties that `as_json` includes
 
     def as_json(self) -> dict[str, Any]:
-        """dict: all of it as plain values, bytes in hexadecimal."""
+        """dict: all fields as plain values, bytes in hexadecimal."""
         names = (*vars(type(self))["__dataclass_fields__"], *self._also)
         return {name: _plain(getattr(self, name)) for name in names}
 

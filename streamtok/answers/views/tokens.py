@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..._types import IdArray, Text
     from ...definition import Defined
 
-_MOST_KEPT = 1 << 16  # tokens of an encoding that are not made again
+_MOST_KEPT = 1 << 16  # cached tokens of an encoding
 _MOST_BOXES = 2000  # tokens that are drawn: a notebook keeps its output in its file
 
 
@@ -27,7 +27,7 @@ class Token(Result):
 
     id: int
     bytes: bytes
-    shown: str  # every character can be seen; see `visible.py`
+    shown: str  # every character is visible; see `visible.py`
     rank: int | None  # None: a special token, or an id that no merge gives
     is_special: bool
 
@@ -45,7 +45,7 @@ class PlacedToken(NamedTuple):
     last_character: int  # exclusive, as `stop`
 
     def as_json(self) -> dict[str, Any]:
-        """dict: that of the token, `byte_span` and `character_span`."""
+        """dict: that of the token, with `byte_span` and `character_span`."""
         return {
             **self.token.as_json(),
             "byte_span": [self.start, self.stop],
@@ -80,11 +80,11 @@ class TextTokens(Result):
 
     @property
     def characters_per_token(self) -> float | None:
-        """float | None: None where there are no tokens."""
+        """float | None: None if there are no tokens."""
         return self.n_characters / self.n_tokens if self.tokens else None
 
     def __str__(self) -> str:
-        """The tokens as they are shown, with a bar between two: no colours."""
+        """The tokens as shown, separated by bars, without colours."""
         return "|".join([one.token.shown for one in self.tokens])
 
     def __repr__(self) -> str:
@@ -120,7 +120,7 @@ def describe_ids(encoding: Defined, ids: IdArray | list[int]) -> Iterator[Token]
         if token is None:
             data = encoding.definition.decoder.token_bytes(id)
             is_special = id in encoding.definition.specials.ids
-            number = None if is_special else table.number_of.get(id)  # none of ids that only decode
+            number = None if is_special else table.number_of.get(id)  # None if it only decodes
             rank = None if number is None else table.rank(number)
             token = Token(id, data, visible(data), rank, is_special)
             if len(known) >= _MOST_KEPT:
@@ -132,8 +132,8 @@ def describe_ids(encoding: Defined, ids: IdArray | list[int]) -> Iterator[Token]
 def show_tokens(encoding: Defined, text: Text, **settings: Any) -> TextTokens:
     """TextTokens: every token of the text. settings: as for `Encoding.fits`.
 
-    Raises as `encode_with_offsets`: ValueError for a special token that is refused,
-    UnicodeDecodeError with "strict". Costs a few microseconds for each token.
+    Raises as `encode_with_offsets`: ValueError for a refused special token, UnicodeDecodeError with
+    "strict". Costs a few microseconds for each token.
     """
     known = Settings(encoding, **settings)
     if not isinstance(text, str):

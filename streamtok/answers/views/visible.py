@@ -1,7 +1,7 @@
-"""Text as it is shown: every character can be seen, and none does anything to a terminal.
+"""Text for display: every character is visible, and none affects a terminal.
 
-Spaces, line ends and control characters become signs; bytes that are not UTF-8 are hexadecimal
-between angle brackets, characters that cannot be seen as their code points.
+Spaces, line ends and control characters become symbols. Bytes that are not UTF-8 become hexadecimal
+in angle brackets, and other invisible characters their code points.
 
 >>> visible(b" to\\tbe\\n"), visible(b"\\xe6\\x9d"), visible("\\u200b\\x1b[31m")
 ('·to⇥be⏎', '<E6><9D>', '<U+200B>␛[31m')
@@ -12,15 +12,15 @@ from __future__ import annotations
 import unicodedata
 
 _SIGNS = {" ": "·", "\n": "⏎", "\r": "␍", "\t": "⇥", "\x7f": "␡"}
-# Printable to Python, but nothing is drawn: fillers, selectors of variants, a Braille blank.
+# Printable to Python, but invisible: fillers, variation selectors, an empty Braille pattern.
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(
     map(chr, [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 )
-_CIRCLE = "◌"  # carries a mark that would combine with the token before
+_CIRCLE = "◌"  # carries a combining character, which would join the token before
 
 
 def visible(token: str | bytes) -> str:
-    """str: the text of a token, of printable characters only."""
+    """str: the text of a token, in printable characters only."""
     text = token.decode("utf-8", "surrogateescape") if isinstance(token, bytes) else token
     if not text:
         return ""
@@ -31,10 +31,11 @@ def visible(token: str | bytes) -> str:
 
 
 def width(shown: str) -> int:
-    """int: the columns that a terminal gives to what `visible` returned.
+    """int: the terminal columns of a text that `visible` returned.
 
-    Wide East Asian characters and emoji have two, marks that combine none. Terminals differ in
-    marks that take up space (Mc) and in the newest emoji; marks are counted as `wcwidth` does.
+    Wide East Asian characters and emoji take two, combining characters none. Terminals differ in
+    spacing combining characters (Mc) and in the newest emoji; the former are counted as `wcwidth`
+    does.
     """
     return len(shown) if shown.isascii() else sum([_columns(character) for character in shown])
 

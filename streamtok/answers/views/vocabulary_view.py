@@ -1,4 +1,4 @@
-"""Looks up tokens of a vocabulary, says all about one, and lists those that are odd in some way."""
+"""Look up tokens of a vocabulary, describe one in full, and list those that are unusual."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from ...encoding import Encoding
 
 
-_NEAR = 4  # neighbours of a token on each side
+_NEAR = 4  # neighbours of a token to show on each side
 
 
 @dataclass(frozen=True, slots=True)
 class MergeNode(Result):
-    """A token in the tree of merges, and which nodes of the tree it is made of."""
+    """A token in the tree of merges, and the two nodes of the tree that merge into it."""
 
     bytes: bytes
     shown: str
     id: int | None
     rank: int
-    parts: tuple[int, int] | None  # places in `TokenPage.merge_tree`; None: no merge makes it
+    parts: tuple[int, int] | None  # indices in `TokenPage.merge_tree`; None if no merge makes it
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPage(Result):
-    """A token: which two merge into it, and so on down to bytes; neighbours by id."""
+    """A token, its tree of merges down to single bytes, and its neighbours by id."""
 
     encoding: str
     token: Token
@@ -52,24 +52,24 @@ class Unreachable:
 
     @property
     def is_utf8(self) -> bool:
-        """Whether it is a text by itself."""
+        """Whether the token is valid text by itself."""
         return is_utf8(self.token.bytes)
 
     def as_json(self) -> dict[str, Any]:
-        """dict: that of the token, `becomes` and `is_utf8`."""
+        """dict: that of the token, with `becomes` and `is_utf8`."""
         return {**self.token.as_json(), "becomes": self.ids, "is_utf8": self.is_utf8}
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicates(Result):
-    """Tokens that are one text except for white space around it and case."""
+    """Tokens whose texts differ only in surrounding white space and case."""
 
     text: str
     tokens: list[Token]
 
 
 def every_id(encoding: Encoding) -> list[int]:
-    """list[int]: all ids that there are, special ones among them, in order."""
+    """list[int]: all ids, including special ones, in order."""
     vocabulary = encoding.definition.vocabulary
     ids = {
         *vocabulary.ids.tolist(),
@@ -82,15 +82,15 @@ def every_id(encoding: Encoding) -> list[int]:
 
 
 def find_text(encoding: Encoding, text: str) -> list[Token]:
-    """list[Token]: those whose text contains this; the token itself first, then by length.
+    """list[Token]: the tokens that contain this text; the shortest first, then by id.
 
-    Case counts. Costs a look at every token.
+    Case-sensitive. Looks at every token.
     """
     return find_bytes(encoding, text.encode("utf-8", "surrogateescape"))
 
 
 def find_bytes(encoding: Encoding, data: bytes) -> list[Token]:
-    """list[Token]: those that contain these bytes; the shortest first, then by id."""
+    """list[Token]: the tokens that contain these bytes; the shortest first, then by id."""
     tokens = ((encoding.decode_single_token_bytes(id), id) for id in every_id(encoding))
     found = sorted((len(token), id) for token, id in tokens if data in token)
     return list(describe_ids(encoding, [id for _, id in found]))
@@ -106,20 +106,20 @@ def is_utf8(data: bytes) -> bool:
 
 
 def parse_hex(text: str) -> bytes:
-    """bytes: "e6 9d b1" or "E69DB1". Raises ValueError for anything else."""
+    """bytes: from text like "e6 9d b1" or "E69DB1". Raises ValueError for anything else."""
     if not re.fullmatch(r"(?:\s*[0-9A-Fa-f]{2})+\s*", text):
         raise ValueError(f"{text!r} must be bytes in hexadecimal, such as e6 9d b1")
     return bytes.fromhex(text)
 
 
 def token_page(encoding: Encoding, id: int) -> TokenPage:
-    """TokenPage: all about a token. Raises KeyError for no such id."""
+    """TokenPage: all details of a token. Raises KeyError for an unknown id."""
     (token,) = describe_ids(encoding, [id])
     table = merge_table(encoding)
     number = None if token.is_special else table.number_of.get(id)
     ids = every_id(encoding)
-    place = bisect.bisect_left(ids, id)
-    near = [one for one in ids[max(place - _NEAR, 0) : place + _NEAR + 1] if one != id]
+    at = bisect.bisect_left(ids, id)
+    near = [one for one in ids[max(at - _NEAR, 0) : at + _NEAR + 1] if one != id]
     return TokenPage(
         encoding.name,
         token,
@@ -132,9 +132,9 @@ def token_page(encoding: Encoding, id: int) -> TokenPage:
 def unreachable(encoding: Encoding) -> list[Unreachable]:
     """list[Unreachable]: the tokens with `encode(decode_bytes([id])) != [id]`, by id.
 
-    By that definition: a longer text may still have such a token. Those that are UTF-8 by
-    themselves come first. Bytes that are not are kept ("surrogateescape"). Special tokens are left
-    out: text becomes them only where they are allowed. Costs about a second for 200 000 tokens.
+    Longer text may still produce such a token. Tokens that are UTF-8 by themselves come first;
+    other bytes are kept ("surrogateescape"). Special tokens are excluded, since text becomes them
+    only if they are allowed. Takes about a second for 200 000 tokens.
     """
     ids = _ordinary_ids(encoding)
     texts = [encoding.decode_bytes([id]) for id in ids]
@@ -151,9 +151,9 @@ def half_characters(encoding: Encoding) -> list[Token]:
 
 
 def longest(encoding: Encoding, limit: int | None = None) -> list[Token]:
-    """list[Token]: the longest first, special ones not; of equals the smaller id first.
+    """list[Token]: tokens that are not special, longest first, then by id.
 
-    limit: how many, where it is not all of them.
+    limit: how many, if not all.
     """
     ids = _ordinary_ids(encoding)
     ids.sort(key=lambda id: (-len(encoding.decode_single_token_bytes(id)), id))
@@ -161,9 +161,9 @@ def longest(encoding: Encoding, limit: int | None = None) -> list[Token]:
 
 
 def duplicates(encoding: Encoding) -> list[Duplicates]:
-    """list[Duplicates]: texts of several tokens that differ in spaces and case; the most first.
+    """list[Duplicates]: tokens that differ only in spaces and case; the largest group first.
 
-    Tokens of white space alone, and those that are not UTF-8, are left out.
+    Tokens that are white space or not UTF-8 are left out.
     """
     groups: dict[str, list[int]] = {}
     for id, text in _texts(encoding):
@@ -179,7 +179,7 @@ def _ordinary_ids(encoding: Encoding) -> list[int]:
 
 
 def _texts(encoding: Encoding) -> Iterator[tuple[int, str | None]]:
-    """The text of each id; None where it is not UTF-8."""
+    """The text of each id; None if it is not UTF-8."""
     for id in _ordinary_ids(encoding):
         try:
             yield id, encoding.decode_single_token_bytes(id).decode()
@@ -188,7 +188,7 @@ def _texts(encoding: Encoding) -> Iterator[tuple[int, str | None]]:
 
 
 def _tree(table: MergeTable, number: int) -> list[MergeNode]:
-    """Each node before its parts: no recursion, as a token may be 65 535 merges deep."""
+    """Each node before its parts. No recursion, since a token may be 65 535 merges deep."""
     waiting = [number]
     numbers: list[int] = []
     while waiting:
@@ -197,19 +197,19 @@ def _tree(table: MergeTable, number: int) -> list[MergeNode]:
         parts = table.parts(one)
         if parts is not None:
             waiting += reversed(parts)
-    # In preorder the left part follows its token, the right one what the left one is made of.
+    # In preorder, the left part follows its token, and the right part follows the left subtree.
     sizes = [1] * len(numbers)
-    places: list[tuple[int, int] | None] = [None] * len(numbers)
+    children: list[tuple[int, int] | None] = [None] * len(numbers)
     for at in range(len(numbers) - 1, -1, -1):
         if table.parts(numbers[at]) is not None:
             left = at + 1
             right = left + sizes[left]
             sizes[at] += sizes[left] + sizes[right]
-            places[at] = (left, right)
+            children[at] = (left, right)
     nodes = []
-    for one, place in zip(numbers, places, strict=True):
+    for one, pair in zip(numbers, children, strict=True):
         token, id = table.tokens[one], table.ids[one]
         nodes.append(
-            MergeNode(token, visible(token), None if id == NO_ID else id, table.rank(one), place)
+            MergeNode(token, visible(token), None if id == NO_ID else id, table.rank(one), pair)
         )
     return nodes
