@@ -33,7 +33,7 @@ METADATA = nox.project.load_toml(ROOT / "pyproject.toml")
 EXTRAS = METADATA["project"]["optional-dependencies"]
 BUILD = METADATA["build-system"]["requires"]
 
-# A minute on two cores: the law on small texts, some tests of each package and of the docstrings.
+# A minute on two cores: the law on small texts, and some tests of each package and its docstrings.
 QUICK = [
     "tests/api/test_laws.py",
     "tests/api/test_encoding.py",
@@ -62,9 +62,9 @@ PYENV_VERSIONS = sorted(map(str, PYENV.glob("versions/3.*/bin")))
 os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *PYENV_VERSIONS])
 
 SPHINX = ("python", "-m", "sphinx", "-q", "-j", "auto")
-HERE = {"PYTHONPATH": str(ROOT)}  # the documents are about the checkout's streamtok
+HERE = {"PYTHONPATH": str(ROOT)}  # documents are tested with the checkout's streamtok
 
-# What threads share; and what else runs without the global lock, where few other tokenizers do.
+# Tests of what threads share; the others also run without the global lock, as few tokenizers do.
 SHARING = [
     "tests/api/test_free_threads.py",
     "tests/api/test_threads.py",
@@ -78,7 +78,7 @@ FREE_TESTS = [
     "tests/core/test_decoder.py",
 ]
 
-# CPython 3.13 for `free_threads`: Debian has the source only.
+# CPython 3.13 for `free_threads`: Debian has only its source.
 FREE_THREADED = "python3.13t"
 SOURCE = "/pool/main/p/python3.13/python3.13_3.13.5.orig.tar.xz"  # in apt's archive
 DIGEST = "93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640"
@@ -88,7 +88,7 @@ SDISTS = tempfile.TemporaryDirectory(prefix="streamtok-")
 
 
 def install_needs(session: nox.Session, *extras: str) -> None:
-    """Install what streamtok and these extras need, and what builds the core needs."""
+    """Install what streamtok, these extras and a build of the core need."""
     needs = [need for extra in extras for need in EXTRAS[extra]]
     session.install(*BUILD, *METADATA["project"]["dependencies"], *needs)
 
@@ -96,8 +96,8 @@ def install_needs(session: nox.Session, *extras: str) -> None:
 def use_checkout(session: nox.Session, *extras: str) -> None:
     """Install what is needed, and build the core in this folder if its sources are newer.
 
-    Without looking first, each new environment would compile all again: pip gives NumPy's `.pxd`
-    files the time of their installation, and setup.py takes them for changed sources.
+    Without this check, each new environment would compile everything again: pip gives NumPy's
+    `.pxd` files the time of their installation, so setup.py treats them as changed sources.
     """
     install_needs(session, *extras)
     command = "import sysconfig; print(sysconfig.get_config_var('EXT_SUFFIX'))"
@@ -116,13 +116,13 @@ def folder() -> Iterator[Path]:
 
 
 def copy_tree(to: Path, *without: str) -> None:
-    """Copy this folder, but nothing hidden, nothing that was built and no names in `without`."""
+    """Copy this folder, except hidden files, build products and the names in `without`."""
     left_out = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", *without)
     shutil.copytree(ROOT, to, ignore=left_out)
 
 
 def build(session: nox.Session, to: Path, *options: str) -> None:
-    """Build packages of a copy, so that this folder's core need not be compiled again."""
+    """Build packages from a copy, so that this folder's core need not be compiled again."""
     session.install("build")
     with folder() as work:
         copy_tree(work / "tree", "*.c", "*.so")
@@ -139,7 +139,7 @@ def run_installed(session: nox.Session, package: Path) -> None:
     installed = str(session.run("python", "-c", where, silent=True, log=False)).strip()
     with folder() as work:
         copy_tree(work / "tree", "*.c", "*.so")
-        with session.chdir(work / "tree"):  # what only tests call, which no package has
+        with session.chdir(work / "tree"):  # extensions for tests, which no package has
             command = ("setup.py", "-q", "build_ext", "--for-tests", "--build-lib", installed)
             session.run("python", *command, silent=True)
         # Without the package, so that `streamtok` can only be the installed one.
@@ -196,7 +196,7 @@ def tests(session: nox.Session) -> None:
 def transformers_4(session: nox.Session) -> None:
     """Tests of `streamtok.hf` with transformers 4; all others have 5."""
     use_checkout(session, "test")
-    session.install("transformers<5", "datasets>=3")  # the last that takes the same Hub library
+    session.install("transformers<5", "datasets>=3")  # the last that accept the same Hub library
     session.run("python", "-m", "pytest", "-q", "tests/hf", *session.posargs, env=HERE)
 
 
@@ -228,8 +228,8 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The site from what the sdist has, its links checked, into build/site. Tests run examples."""
-    use_checkout(session, "docs", "web")  # what the pages of reference import
+    """Build the site from the sdist into build/site, and check its links. Tests run examples."""
+    use_checkout(session, "docs", "web")  # imported by the reference pages
     with folder() as work:
         copy_tree(work / "tree")
         with session.chdir(work / "tree"):
@@ -245,7 +245,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def links(session: nox.Session) -> None:
-    """Links of the documents to other hosts. Needs a network, so it is no part of `.ci/run`."""
+    """Links of the documents to other hosts. Needs a network, so `.ci/run` leaves it out."""
     use_checkout(session, "docs")
     with folder() as work:
         session.run(*SPHINX, "-b", "linkcheck", "docs", str(work), env=HERE)
@@ -259,7 +259,7 @@ def hints(session: nox.Session) -> None:
         tree = work / "tree"
         copy_tree(tree, "*.c", "*.so")
         with session.chdir(tree):
-            # setup.py compiles .pyx files whatever it is asked for. This is all of them.
+            # setup.py compiles all .pyx files, whatever the command.
             testing = {"STREAMTOK_TESTING": "1"}
             said = str(session.run("python", "setup.py", "--name", silent=True, env=testing))
         for unit in tree.glob("streamtok/_core/*.pyx"):
@@ -272,7 +272,7 @@ def hints(session: nox.Session) -> None:
 
 @nox.session
 def benchmarks(session: nox.Session) -> None:
-    """All that the benchmarks time gives equal ids; nothing is timed."""
+    """Check that everything the benchmarks time gives equal ids. Nothing is timed."""
     use_checkout(session, "test")
     session.run("python", "-m", "benchmarks.compare", "--equal", *session.posargs)
     session.run("python", "-m", "pytest", "-q", "benchmarks")
@@ -287,17 +287,17 @@ def sanitize(session: nox.Session) -> None:
 
 
 def archive_of_apt() -> str:
-    """The URL of Debian's archive that apt uses on this machine. Raises OSError without apt."""
+    """The URL of the Debian archive that apt uses here. Raises OSError without apt."""
     command = ("apt-get", "--print-uris", "download", "base-files")
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return re.findall(r"'(\S+?)/pool/", done.stdout)[0]
     except (subprocess.CalledProcessError, IndexError) as error:
-        raise OSError(f"apt does not tell where its archive is: {error}") from error
+        raise OSError(f"apt does not name its archive: {error}") from error
 
 
 def free_threaded_python(session: nox.Session) -> str:
-    """The one in PATH, or one in build/, which is built there first: four minutes on two cores."""
+    """The one in PATH, or one built in build/, which takes four minutes on two cores."""
     found = shutil.which(FREE_THREADED)
     prefix = ROOT / "build" / "free-threaded"
     python = prefix / "bin" / FREE_THREADED
@@ -308,10 +308,10 @@ def free_threaded_python(session: nox.Session) -> str:
             with urllib.request.urlopen(archive_of_apt() + SOURCE, timeout=60) as answer:
                 (work / "source.tar.xz").write_bytes(answer.read())
         except OSError as error:
-            session.skip(f"there is no {FREE_THREADED}, and no source to build it from: {error}")
+            session.skip(f"no {FREE_THREADED}, and no source to build it from: {error}")
         digest = hashlib.sha256((work / "source.tar.xz").read_bytes()).hexdigest()
         if digest != DIGEST:
-            session.error(f"{DIGEST} was expected of {SOURCE}, not {digest}")
+            session.error(f"{SOURCE} has the SHA-256 {digest}, not {DIGEST}")
         with session.chdir(work):
             commands = (
                 ("tar", "xf", "source.tar.xz", "--strip-components=1"),
@@ -326,7 +326,7 @@ def free_threaded_python(session: nox.Session) -> str:
 
 @nox.session(python=False)
 def free_threads(session: nox.Session) -> None:
-    """Threads on a CPython without its global lock; `-- 3600`: what they share, for an hour."""
+    """Threads on a CPython without its global lock; `-- 3600` repeats some tests for an hour."""
     with folder() as work:
         session.run(free_threaded_python(session), "-m", "venv", str(work / "venv"), external=True)
 
@@ -341,7 +341,7 @@ def free_threads(session: nox.Session) -> None:
         with session.chdir(work / "tree"):
             python("setup.py", "-q", "build_ext", "--inplace", silent=True)
             python("-c", "import sys, streamtok; sys.exit(sys._is_gil_enabled())")
-            session.env["PYTHON_GIL"] = "0"  # whatever the other tokenizers of the tests ask for
+            session.env["PYTHON_GIL"] = "0"  # even if other tokenizers ask for the lock
             tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
             python(*tests, *FREE_TESTS)
             end = time.monotonic() + float(session.posargs[0] if session.posargs else 0)

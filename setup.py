@@ -20,9 +20,9 @@ if sys.byteorder != "little":
         "on this one. Encode on another machine, or use tokenizers or tiktoken here."
     )
 
-# The largest first: they are compiled side by side.
+# Largest first: they are compiled in parallel.
 UNITS = ["encode", "train", "hf_rows", "_testing"]
-FOR_TESTS = ("_testing", "_failing")  # in tests/core, for a checkout only: no wheel has them
+FOR_TESTS = ("_testing", "_failing")  # in tests/core, built in a checkout only, never in a wheel
 NEED_NUMPY = ("encode",)
 SOURCES = sorted(
     file
@@ -43,9 +43,9 @@ DIRECTIVES = {
     "autotestdict": False,
 }
 
-# No debug information: it doubles what the C compiler has to do. Sanitisers ask for it below.
-# Functions begin at cache lines: or else a change of one function makes calls of another, of a text
-# of eleven letters, up to 12 % slower.
+# No debug information: it doubles the C compiler's work. Sanitizers ask for it below. Functions
+# begin at cache lines. Otherwise a change to one function can make calls of another with a text of
+# eleven letters up to 12 % slower.
 compile_args = ["-O3", "-falign-functions=64", "-fno-strict-aliasing", "-g0"]
 if sys.platform == "win32":
     compile_args = []
@@ -55,7 +55,7 @@ if os.environ.get("STREAMTOK_TESTING"):  # with allocations that fail on request
     UNITS.append("_failing")
     compile_args += ["-O1", "-include", "tests/core/failing_alloc.h"]
 LEVELS = ["plain", "sse4", "avx2", "skylake", "avx512"]  # in the order of base/cpu.h
-simd = os.environ.get("STREAMTOK_SIMD")  # one of them: use no more than that; for tests
+simd = os.environ.get("STREAMTOK_SIMD")  # the highest level to use, for tests
 if simd:
     if simd not in LEVELS:
         sys.exit(f"STREAMTOK_SIMD must be one of {', '.join(LEVELS)}, not {simd!r}")
@@ -93,16 +93,16 @@ CC=clang chooses another compiler. pip install --only-binary :all: streamtok com
 
 
 class Build(build_ext):
-    """Keeps what it made of the same sources with the same settings.
+    """Caches builds by sources and settings.
 
     pip builds in a new environment each time, where everything looks newer than the last build, and
-    an editable install builds in another folder than an ordinary one. What only tests call is made
-    in a checkout, or alone, with --for-tests, for an installed streamtok.
+    an editable install builds in another folder than an ordinary one. Extensions for tests are
+    built in a checkout, or alone with --for-tests, for an installed streamtok.
     """
 
     user_options: ClassVar = [
         *build_ext.user_options,
-        ("for-tests", None, "build only what tests call"),
+        ("for-tests", None, "build only the extensions for tests"),
     ]
     boolean_options: ClassVar = [*build_ext.boolean_options, "for-tests"]
 
@@ -121,7 +121,7 @@ class Build(build_ext):
 
     def run(self) -> None:
         if not self.inplace and not self.for_tests:
-            for name in FOR_TESTS:  # a build in the checkout may have left it
+            for name in FOR_TESTS:  # an earlier build in the checkout may have left one
                 Path(self.get_ext_fullpath(f"streamtok._core.{name}")).unlink(missing_ok=True)
         try:
             super().run()
@@ -140,11 +140,11 @@ class Build(build_ext):
         kept.parent.mkdir(parents=True, exist_ok=True)
         part = kept.with_name(f"{kept.name}.{os.getpid()}.part")
         shutil.copyfile(made, part)
-        part.replace(kept)  # a build that is stopped leaves no half of one
+        part.replace(kept)  # a build that is stopped leaves no partial file
 
 
 def fingerprint() -> str:
-    """Of all that the core is made of."""
+    """A hash of everything that goes into the core."""
     how = [Cython.__version__, numpy.__version__, UNITS, DIRECTIVES, compile_args, link_args]
     settings = [os.environ.get(name) for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")]
     hashed = hashlib.sha256(repr([how, settings]).encode())
@@ -153,7 +153,7 @@ def fingerprint() -> str:
     return hashed.hexdigest()[:12]
 
 
-if __name__ == "__main__":  # the processes that compile .pyx files may read this file, too
+if __name__ == "__main__":  # processes that compile .pyx files may import this file
     processes = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
     setup(
         ext_modules=cythonize(

@@ -1,9 +1,9 @@
-"""Budgets and chunks against what people do today: `python -m benchmarks.answers`.
+"""Budgets and chunks against today's common way: `python -m benchmarks.answers`.
 
-Today's way is that of most programs: encode all of the text with tiktoken, cut the list of ids, and
-decode what is left; for chunks, LangChain's splitters and semchunk, too, if these are installed
-(the extra `bench`). Where that gives a right answer, ours must be the same, or nothing is timed;
-the last column names its error. Times are medians of processor time.
+Most programs encode all of the text with tiktoken, cut the list of ids, and decode the rest. For
+chunks, LangChain's splitters and semchunk are compared, too, if installed (the extra `bench`). If
+their answer is right, ours must be the same, or nothing is timed; otherwise the last column names
+the error. Times are medians of processor time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from streamtok.jobs.argument_types import parse_positive_size
 from . import corpus, peers, turns
 
 BUDGET, CHUNK_BUDGET = 4096, 512
-PART = 1_000_000  # characters that the splitters get
+PART = 1_000_000  # characters of text for the splitters
 
 
 class Row(NamedTuple):
-    """Two ways to one answer; wrong: what is wrong with theirs, if it is not ours."""
+    """Two ways to one answer. wrong: the error in theirs, if it differs from ours."""
 
     what: str
     ours: Callable[[], Any]
@@ -56,7 +56,7 @@ def make_text(size: int) -> str:
 
 
 def measure(text: str, name: str, rounds: int) -> Iterator[list[str]]:
-    """Compare the answers, then the time that they take. SystemExit if they are not the same."""
+    """Compare the answers, then the time that they take. SystemExit if the answers differ."""
     ours = streamtok.get_encoding(name)
     with tempfile.TemporaryDirectory() as folder:
         peers.write_assets(Path(folder), [name])
@@ -117,7 +117,7 @@ def chunks(ours: Any, theirs: Any, name: str, whole: str) -> Iterator[Row]:
 
 
 def splitters(theirs: Any, name: str) -> Iterator[tuple[str, str, Callable[[str], list[str]]]]:
-    """(name, our boundary that is like theirs, function), as far as they are installed."""
+    """(name, our closest boundary, function) of each splitter that is installed."""
 
     def cut(text: str) -> list[str]:
         ids = theirs.encode_ordinary(text)
@@ -129,7 +129,7 @@ def splitters(theirs: Any, name: str) -> Iterator[tuple[str, str, Callable[[str]
         import langchain_text_splitters as langchain
         import tiktoken
 
-        tiktoken.registry.ENCODINGS.setdefault(name, theirs)  # it would be downloaded
+        tiktoken.registry.ENCODINGS.setdefault(name, theirs)  # otherwise it would be downloaded
         settings: dict[str, Any] = {"encoding_name": name, "chunk_size": CHUNK_BUDGET}
         settings |= {"chunk_overlap": 0, "disallowed_special": ()}
         by_tokens = langchain.TokenTextSplitter(**settings)

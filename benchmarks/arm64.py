@@ -1,8 +1,9 @@
 """Python for arm64 under qemu, with the checkout's core and the rivals that have wheels for it.
 
-`python -m benchmarks.instructions --arm64` counts with it. It needs Debian's or Ubuntu's
-`qemu-user` and `gcc-aarch64-linux-gnu`, pip, and packages of arm64 that apt can download (`dpkg
---add-architecture arm64; apt-get update`). What it downloads and builds stays in `build/arm64`.
+`python -m benchmarks.instructions --arm64` uses it to count instructions. It needs Debian's or
+Ubuntu's `qemu-user` and `gcc-aarch64-linux-gnu`, pip, and packages of arm64 that apt can download
+(`dpkg --add-architecture arm64; apt-get update`). What it downloads and builds stays in
+`build/arm64`.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "arm64"
 RIVALS = ("gigatoken", "fastokens")
-VERSION = "{}.{}".format(*sys.version_info)  # Debian's Python must be of the version that runs this
+VERSION = "{}.{}".format(*sys.version_info)  # Debian's Python must have the version that runs this
 _PYTHON = f"libpython{VERSION}"
 _PACKAGES = [
     *(f"python{VERSION}", f"python{VERSION}-minimal", f"{_PYTHON}-minimal", f"{_PYTHON}-stdlib"),
     *(f"{_PYTHON}-dev", "libc6", "libexpat1", "zlib1g", "libgcc-s1", "libstdc++6", "libssl3"),
     *("libffi8", "libbz2-1.0", "liblzma5", "libuuid1", "libcrypt1"),
 ]
-_COUNTED = 999_999  # a system call that there is not: the plugin takes it as a request
+_COUNTED = 999_999  # an unused system call number: a request to the plugin
 
-# The API of qemu's plugins; its header is in no package.
+# The API of qemu's plugins; no package has its header.
 PLUGIN = r"""
 #include <stddef.h>
 #include <stdint.h>
@@ -61,7 +62,7 @@ int qemu_plugin_install(uint64_t id, const void *info, int n, char **options) {
 
 
 class Requests:
-    """For the process that is counted: `begin` a count, and write it at the `end`."""
+    """In the process whose instructions are counted: `begin` a count, `end` and write it."""
 
     def __init__(self) -> None:
         import ctypes
@@ -76,13 +77,13 @@ class Requests:
 
 
 def missing() -> str | None:
-    """What has to be installed first."""
+    """A program that has to be installed first, or None."""
     needed = ("qemu-aarch64", "aarch64-linux-gnu-gcc", "apt-get", "dpkg-deb", "cc")
     return next((name for name in needed if shutil.which(name) is None), None)
 
 
 def prepare() -> None:
-    """Download and build what `command` needs, as far as it is not there."""
+    """Download and build what `command` needs and is missing."""
     root, site, core = FOLDER / "root", FOLDER / "site", FOLDER / "tree" / "streamtok" / "_core"
     FOLDER.mkdir(parents=True, exist_ok=True)
     if not root.exists():
@@ -122,7 +123,7 @@ def prepare() -> None:
 
 
 def command(out: Path) -> list[str]:
-    """Runs Python; the counts go into a file, one in a line."""
+    """The command that runs Python and writes the counts into a file, one per line."""
     root, plugin = FOLDER / "root", f"{FOLDER / 'count.so'},out={out}"
     python = str(root / "usr" / "bin" / f"python{VERSION}")
     return ["qemu-aarch64", "-L", str(root), "-plugin", plugin, python]

@@ -1,7 +1,7 @@
-"""Streams: naive versus incremental at 256 B, 4 KiB and 64 KiB, equality before anything is timed.
+"""Streams: naive versus incremental at 256 B, 4 KiB and 64 KiB, compared before they are timed.
 
-`pytest benchmarks/ --benchmark-enable --benchmark-only`. What the naive way gets wrong is in
-`extra_info`; as a table it is what `streamtok bench FILE` prints.
+`pytest benchmarks/ --benchmark-enable --benchmark-only`. The errors of the naive way are in
+`extra_info`; `streamtok bench FILE` prints them as a table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def encoding() -> streamtok.Encoding:
 
 @pytest.fixture(scope="module")
 def rows(encoding, text) -> dict[tuple[str, int], bench.Row]:
-    """What each way costs and gets wrong, measured once per text."""
+    """The costs and errors of each way, measured once per text."""
     return {(r.way, r.chunk_size): r for r in bench.measure(text.encode(), encoding, rounds=1)}
 
 

@@ -1,15 +1,15 @@
-"""What the command line costs: `python -m benchmarks.command_line --size 300MB`.
+"""The cost of the command line: `python -m benchmarks.command_line --size 300MB`.
 
-One file is encoded again and again, in turns: in memory, in a new process that has read it already
-(`encode_to_numpy` on one thread), and through `streamtok encode -o` as people call it, with all
-that a file needs (start of the process, reading, writing, SHA-256, fsync). Reported are medians,
-also of the ratios within a round. The command takes two threads; with `--threads 1` it encodes
-on one, and still writes on another: where others use the machine, too, compare the processor's
-seconds. With `--feeds`, every source and every sink instead. Peak memory is the kernel's figure.
+One file is encoded again and again, in turns: in memory, in a new process that has already read it
+(`encode_to_numpy` on one thread), and through `streamtok encode -o`, with everything that a file
+needs (start of the process, reading, writing, SHA-256, fsync). The figures are medians, also of the
+ratios within a round. The command uses two threads. With `--threads 1` it encodes on one, and still
+writes on another; on a busy machine, compare processor seconds. `--feeds` measures every source and
+every sink instead. Peak memory is the kernel's figure.
 
-Ids first: they must decode to the file, and those of the first 20 MB be tiktoken's. A line of the
-file comes back after some 15 MB: see compare.py for text that is new. As where the package is
-installed, its modules are compiled before, and no old output is in the way.
+First the ids are checked: they must decode to the file, and those of the first 20 MB must be
+tiktoken's. Lines of the file repeat after about 15 MB; see compare.py for new text. As in an
+installed package, modules are compiled beforehand, and old output is removed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ begin, begin_cpu = time.perf_counter(), time.process_time()
 enc.encode_to_numpy(data)
 print(time.perf_counter() - begin, time.process_time() - begin_cpu)
 """
-# A child's peak begins with the size of its parent: other processes make the files, and compare.
+# A child's peak memory begins at the size of its parent, so other processes make and compare files.
 _MAKE = """
 import bz2, gzip, itertools, json, lzma, pathlib, shutil, sys
 folder, name, size = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -74,7 +74,7 @@ _CHECK = """
 import sys; from pathlib import Path; from benchmarks.command_line import check
 print(check(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
 """
-# The file that each needs, and the options: a row's name.
+# Names of rows: the input file, then the options.
 WAYS = [
     *("text -o out.bin", "text -o out.bin --threads 1", "text -o out.npy"),
     *("text -o out.bin --resume", "text -o out --format megatron", "text -o out.ds --lines"),
@@ -92,7 +92,7 @@ FEEDS = [
 
 
 class Cost(NamedTuple):
-    """Of one run: seconds, seconds of the processor, bytes of peak memory (0: not known)."""
+    """Of one run: seconds, processor seconds, bytes of peak memory (0: unknown)."""
 
     seconds: float
     cpu: float
@@ -100,16 +100,16 @@ class Cost(NamedTuple):
 
 
 def in_memory(path: Path, encoding: str, env: dict[str, str]) -> Cost:
-    """One encode of the file, read before."""
+    """Encode the file once, after it has been read."""
     command = [sys.executable, "-c", _IN_MEMORY, str(path), encoding]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
     return Cost(*map(float, done.stdout.split()))
 
 
 def through_cli(folder: Path, options: list[str], env: dict[str, str]) -> Cost:
-    """One process in a folder, from its start to its end.
+    """One process in a folder, from start to end.
 
-    The kernel's figure for a child begins with the parent's size: this process must be small.
+    The kernel's figure for a child's memory begins at its parent's: this process must be small.
     """
     command = [sys.executable, "-m", "streamtok", "encode", "-q", "--force", *options]
     source = (folder / "text").open("rb") if "-" in options else subprocess.DEVNULL
@@ -125,9 +125,9 @@ def through_cli(folder: Path, options: list[str], env: dict[str, str]) -> Cost:
 
 
 def check(path: Path, out: Path, encoding: str) -> str:
-    """Compare the ids in a file of uint32; what to say about them. SystemExit if one differs.
+    """Check the ids in a file of uint32; return what to print. SystemExit if one differs.
 
-    The last ids of what tiktoken gets depend on what follows: not compared.
+    The last ids of tiktoken's sample depend on the text after it, so they are not compared.
     """
     import numpy as np
 
@@ -159,14 +159,14 @@ def check(path: Path, out: Path, encoding: str) -> str:
 
 
 def make(folder: Path, name: str, size: int, env: dict[str, str]) -> None:
-    """Make the text, or pack it, unless it is there."""
+    """Make the text, or compress it, unless the file exists."""
     if not (folder / name).exists():
         command = [sys.executable, "-c", _MAKE, str(folder), name, str(size)]
         subprocess.run(command, check=True, env=env)
 
 
 def rows(folder: Path, env: dict[str, str], options: argparse.Namespace) -> Iterator[list[str]]:
-    """Time what is chosen in turns."""
+    """Time the chosen rows in turns."""
     chosen = [row for row in (FEEDS if options.feeds else WAYS) if options.only in row]
     for row in chosen:
         name = row.split()[0]

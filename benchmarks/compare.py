@@ -1,11 +1,12 @@
-"""All tokenizers that are installed, side by side: `python -m benchmarks.compare`.
+"""All installed tokenizers, side by side: `python -m benchmarks.compare`.
 
-Equality first: a mode whose ids differ from the reference's is reported and not timed. Then each
-sample is a process of its own, on one core, and the contenders take turns; medians of the samples
-and of the ratios within a turn are shown. See README.md for what is measured, and for the columns.
+First ids are compared: a mode whose ids differ from the reference's is reported and not timed. Then
+each sample is a process of its own, on one core, and the contenders take turns. The tables show
+medians of the samples, and of the ratios within a turn. README.md describes the measurements and
+the columns.
 
-This file reads the command; `sampling.py` asks for samples, `worker.py` takes one, `tables.py`
-and `headline.py` show them.
+This file reads the command; `sampling.py` asks for samples, `worker.py` takes one, `tables.py` and
+`headline.py` show them.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from .sampling import KINDS, collect
 
 
 def check_outputs(page: Path | None, others: Iterable[Path]) -> None:
-    """Raise before anything is measured what would go wrong when it is written.
+    """Check, before anything is measured, that the results can be written.
 
-    page: Markdown with the markers of this processor; others: what is made anew. OSError if one
+    page: Markdown with the markers of this processor; others: new files. Raises OSError if one
     cannot be written, ValueError if the page has no markers.
     """
     if page:
@@ -49,7 +50,7 @@ def write(data: dict[str, Any], page: Path) -> None:
 
 
 def say_who_is_equal(data: dict[str, Any]) -> int:
-    """Print whose ids are the judge's; 1 if a mode of streamtok is not among them."""
+    """Print whose ids equal the judge's; return 1 if a mode of streamtok differs."""
     parts = data["encodings"]
     for encoding, part in parts.items():
         equal = ", ".join(f"{peer} `{mode}`" for peer, mode in part["contenders"])
@@ -66,7 +67,7 @@ def main() -> int:
     add("--write", type=Path, metavar="PAGE", help=page)
     add("--figures", default="build/benchmarks.md", help="all figures (%(default)s)", **to_file)
     add("--json", default="build/samples.json", help="all samples (%(default)s)", **to_file)
-    add("--from", dest="samples", help="show these samples; take none", **to_file)
+    add("--from", dest="samples", help="show these samples instead of taking some", **to_file)
     add("--encodings", default=list(peers.ENCODINGS), **some)
     models = "real vocabularies, too: tokenizer.json files, or folders that have one"
     add("--models", nargs="+", default=[], help=models, **to_file)
@@ -74,7 +75,7 @@ def main() -> int:
     add("--peers", default=names, choices=names, help="only these", **some)
     add("--corpora", default=list(corpus.NAMES), choices=corpus.NAMES, **some)
     add("--kinds", default=list(KINDS), choices=KINDS, **some)
-    equal = "only compare the ids: exit code 1 if a mode of streamtok has others"
+    equal = "only compare the ids; exit code 1 if a mode of streamtok differs"
     add("--equal", action="store_true", help=equal)
     add("--quick", action="store_true", help="1 MB of each text, 2 turns")
     add("--rounds", type=int, help="turns (4; 2 with --quick)")
@@ -84,7 +85,7 @@ def main() -> int:
         check_outputs(options.write, [] if options.equal else outputs)
         found = peers.models(options.models)
     except (OSError, ValueError) as error:
-        parser.error(f"nothing is measured, for the results could not be written: {error}")
+        parser.error(f"nothing was measured, because the results cannot be written: {error}")
     if options.samples:
         data = json.loads(options.samples.read_text())
     else:

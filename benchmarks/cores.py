@@ -1,10 +1,10 @@
 """Threads from 1 to 16: `python -m benchmarks.cores`, at most ten minutes on 16 cores.
 
-One text, batches of texts to lists, training, and a file by `--workers`, beside gigatoken where it
-is installed. Each sample is a process of its own; the order changes with each round. A sample whose
-ids or merges differ from those of streamtok on one thread is named and not shown. A cell has MB/s
-and the ratio to one thread; the last column is the largest number of threads that still gained
-1.3 times over the number before it.
+Measures one text, batches of texts to lists, training, and a file with `--workers`, and gigatoken
+if it is installed. Each sample is a process of its own; the order changes with each round. A sample
+whose ids or merges differ from those of streamtok on one thread is named and not shown. A cell has
+MB/s and the ratio to one thread. The last column is the largest number of threads that was still
+1.3 times as fast as the number before it.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from . import corpus, peers, train, turns
 
 ENCODING = "cl100k_base"
 VOCAB_SIZE = 32_768
-GAIN = 1.3  # fewer than this many times the speed of the column before: no more scaling
-SMALL = 4  # the part of the text that batches and trainers get: lists take much memory
+GAIN = 1.3  # below this ratio to the column before, scaling has ended
+SMALL = 4  # batches and trainers get 1/4 of the text: lists take much memory
 BATCHES = {"batch of 1 KB": 1_000, "batch of 64 KB": 64_000}  # characters of a text
 JOBS = ("one text", *BATCHES, "training", "file")
-Timed = tuple[float, str]  # seconds, a digest of what came
+Timed = tuple[float, str]  # seconds, a digest of the result
 
 
 def digest(arrays: Iterable[Any]) -> str:
-    """SHA-256 of ids, and of how many each text has."""
+    """SHA-256 of the ids, and of their number in each text."""
     found = hashlib.sha256()
     for ids in arrays:
         found.update(b"%d:" % len(ids))
@@ -78,7 +78,7 @@ def streamtok_sample(job: str, folder: Path, threads: int) -> Timed:
 
 
 def gigatoken_sample(job: str, folder: Path, threads: int) -> Timed:
-    """RAYON_NUM_THREADS, which the caller has set, is its number of threads."""
+    """The caller has set RAYON_NUM_THREADS, which is its number of threads."""
     import gigatoken
 
     if job == "training":
@@ -139,7 +139,7 @@ def run_command(folder: Path, workers: int) -> Timed:
 
 
 def in_process(peer: str, job: str, folder: Path, threads: int, timeout: float) -> Timed | None:
-    """A sample, or None where the library failed. Raises SystemExit if streamtok did."""
+    """A sample, or None if the library failed. Raises SystemExit if streamtok did."""
     task = json.dumps([peer, job, str(folder), threads])
     environ = {**turns.environment(folder), "RAYON_NUM_THREADS": str(threads)}
     command = [sys.executable, "-m", "benchmarks.cores", "--sample", task]
@@ -170,7 +170,7 @@ def measure(args: argparse.Namespace, folder: Path) -> Iterator[list[str]]:
     differ: set[tuple[str, str, int]] = set()
     end = time.monotonic() + 60 * args.minutes
     for number in range(args.rounds):
-        # streamtok on one thread goes first: the others are compared with it.
+        # streamtok on one thread goes first, since the others are compared with it.
         shuffled = random.Random(number).sample(todo, len(todo))
         for which in sorted(shuffled, key=lambda x: (x[0], x[2]) != ("streamtok", args.threads[0])):
             if time.monotonic() > end:
@@ -181,7 +181,7 @@ def measure(args: argparse.Namespace, folder: Path) -> Iterator[list[str]]:
             print(f"{name}, {job}, {threads} threads", file=sys.stderr, flush=True)
             sample = in_process(name, job, folder, threads, args.timeout)
             if sample is None:
-                failed.add((name, job))  # gigatoken's trainer does not end on a small text
+                failed.add((name, job))  # gigatoken's trainer does not stop on a small text
                 continue
             taken, found = sample
             if found and expected.setdefault(job, found) != found:
@@ -203,7 +203,7 @@ def measure(args: argparse.Namespace, folder: Path) -> Iterator[list[str]]:
 
 
 def row(times: dict[int, float], size: int, threads: list[int]) -> list[str]:
-    """A cell for each number of threads, and up to where more threads help."""
+    """A cell for each number of threads, and the number up to which more threads help."""
     first = times.get(threads[0])
     cells, limit, growing = [], threads[0], True
     for before, n in zip([threads[0], *threads], threads, strict=False):

@@ -1,8 +1,8 @@
-"""The texts that are measured: five files that are given, or else text that any machine has.
+"""The texts for measurements: five given files, or else text that any machine can make.
 
 STREAMTOK_CORPUS names a folder with english.txt, code.txt, multilingual.txt, logs.txt and json.txt.
-Without it, the texts are made from Python's own standard library and from seeded generators: the
-same on every machine with the same Python.
+Without it, the texts are made from Python's own standard library and from seeded generators, and
+are the same on every machine with the same Python.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAMES = ("english", "code", "multilingual", "logs", "json")
-VARIABLE = "STREAMTOK_CORPUS"  # in the environment: where the five files are
+VARIABLE = "STREAMTOK_CORPUS"  # the environment variable with the folder of the five files
 _BLOCK = 1 << 16
 _SMALL_BLOCK = 1 << 13
 _GENERATED_BYTES = 2_000_000
 
 
 def folder() -> Path | None:
-    """Where the five files are, or None where texts are generated."""
+    """The folder of the five files, or None if texts are generated."""
     chosen = Path(os.environ.get(VARIABLE, os.devnull))
     return chosen if all((chosen / f"{name}.txt").is_file() for name in NAMES) else None
 
 
 @functools.cache
 def load(name: str, limit: int | None = None) -> bytes:
-    """UTF-8 of one text, or about `limit` bytes of it: whole lines, from everywhere in the text
-    (the languages of the multilingual one stand in a row).
+    """UTF-8 of one text, or about `limit` bytes of it: whole lines from all parts of the text,
+    because the multilingual one may be sorted by language.
     """
     found = folder()
     data = (found / f"{name}.txt").read_bytes() if found else generated(name)
@@ -42,13 +42,13 @@ def load(name: str, limit: int | None = None) -> bytes:
 
 
 def write(to: Path, limit: int | None = None) -> None:
-    """Write the five texts into a folder: for processes that would each make them anew."""
+    """Write the five texts into a folder, so that processes need not make them again."""
     for name in NAMES:
         (to / f"{name}.txt").write_bytes(load(name, limit))
 
 
 def write_lines(path: Path, size: int) -> None:
-    """Write the lines of all texts, shuffled anew in each pass over them, at least `size` bytes."""
+    """Write at least `size` bytes of lines of all texts, shuffled again in each pass over them."""
     rng = random.Random(1)
     lines = [line for name in NAMES for line in load(name).splitlines(keepends=True)]
     lines = [line if line.endswith(b"\n") else line + b"\n" for line in lines]
@@ -62,7 +62,7 @@ def write_lines(path: Path, size: int) -> None:
 
 
 def shortened(data: bytes, limit: int) -> bytes:
-    """About `limit` bytes, in whole lines from everywhere in `data`; all of it if it is less."""
+    """About `limit` bytes, in whole lines from all parts of `data`; all of it if it is shorter."""
     if len(data) <= limit:
         return data
     blocks = list(_blocks(data, _SMALL_BLOCK))
@@ -77,7 +77,7 @@ def generated(name: str) -> bytes:
 
 
 def halves(data: bytes) -> tuple[bytes, bytes]:
-    """Two halves of the same kind: blocks of 64 KiB, cut after a line, go to either in turn."""
+    """Two halves of the same kind: blocks of 64 KiB, cut after a line, alternate between them."""
     blocks = list(_blocks(data, min(_BLOCK, len(data) // 4 + 1)))
     return b"".join(blocks[::2]), b"".join(blocks[1::2])
 
@@ -91,11 +91,11 @@ def _blocks(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def slices(data: bytes, size: int, count: int, seed: int = 0) -> list[str]:
-    """`count` strings of `size` characters from places that do not overlap, in random order."""
+    """`count` strings of `size` characters that do not overlap, in random order."""
     text = data.decode()
-    places = range(0, len(text) - size, max(size, len(text) // (count + 1)))
-    chosen = random.Random(seed).sample(places, min(count, len(places)))
-    return [text[place : place + size] for place in chosen]
+    starts = range(0, len(text) - size, max(size, len(text) // (count + 1)))
+    chosen = random.Random(seed).sample(starts, min(count, len(starts)))
+    return [text[start : start + size] for start in chosen]
 
 
 # Without the files: five texts of about 2 MB.
@@ -130,7 +130,7 @@ def _prose(path: Path) -> bytes:
 
 
 def _multilingual() -> bytes:
-    """Words of letters of forty blocks of Unicode, shared by Zipf's law, with punctuation."""
+    """Words in letters of thirty ranges of Unicode, distributed by Zipf's law, with punctuation."""
     rng = random.Random(40)
     starts = [0xC0, 0x100, 0x1E00, 0x370, 0x400, 0x531, 0x5D0, 0x620, 0x904, 0x985, 0xA05, 0xA85]
     starts += [0xB05, 0xB85, 0xC05, 0xC85, 0xD05, 0xE01, 0xE81, 0x10D0, 0x1780, 0x3041, 0x30A1]
@@ -172,7 +172,7 @@ def _logs() -> bytes:
 
 
 def _json() -> bytes:
-    """What pydoc knows, and seeded records, as indented JSON."""
+    """Seeded records about pydoc's topics, as JSON, partly indented."""
     rng = random.Random(5)
     topics = sorted(str(topic) for topic in pydoc.Helper.topics)
     parts = []
@@ -185,7 +185,7 @@ def _json() -> bytes:
 
 
 def _first(texts: Iterator[bytes]) -> bytes:
-    """The beginning of all texts in a row."""
+    """The beginning of all texts, concatenated."""
     parts, size = [], 0
     for text in texts:
         parts.append(text.decode("utf-8", "replace").encode())

@@ -3,9 +3,9 @@
     python -m benchmarks.endless --size 1_000_000_000
 
 Each kind is fed to a stream of its own in 64 KiB chunks, in a fresh process. `tail` is the most
-that was ever pending after a call, in bytes; `peak` the highest resident set, in MiB; `growth` what
-it rose by after the first 10 MB, in MiB. First, the ids of a beginning of 256 KiB, streamed in
-chunks of 1 000 bytes, are compared with those of the same bytes encoded as a whole.
+that was ever pending after a call, in bytes; `peak` the largest resident set, in MiB; `growth` its
+increase after the first 10 MB, in MiB. First, the ids of a prefix of 256 KiB, streamed in chunks of
+1 000 bytes, are compared with those of the same bytes encoded as a whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import streamtok
 from . import peers, turns
 
 CHUNK = 1 << 16
-SIZE = 64 * CHUNK  # of a block that is repeated: longer than any cache of whole pre-tokens
+SIZE = 64 * CHUNK  # bytes of a block that is repeated: longer than any cache of whole pre-tokens
 LETTERS = string.ascii_lowercase.encode()
 KEYS = string.ascii_letters.encode() + b"0123456789+/"
 

@@ -1,8 +1,8 @@
 """The charts of speed, one for each kind of processor, and the README's sentence about speed.
 
 `python -m benchmarks.headline` measures nothing: the figures are those of the tables in
-docs/benchmarks.md. A bar is the geometric mean of MB/s on text not seen before, for each library in
-its fastest mode, and the line at its end is the spread of the samples.
+docs/benchmarks.md. A bar shows the geometric mean of MB/s on text not seen before, for each library
+in its fastest mode. The line at its end is the spread of the samples.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _STYLE = """\
 
 
 class Headline(NamedTuple):
-    """What the table of one kind of processor says."""
+    """The figures of the table for one kind of processor."""
 
     tier: str
-    machine: str  # the processor, the system, and when
+    machine: str  # the processor, the system, and the date
     encoding: str
     speeds: dict[str, float]  # library, or "streamtok stream" → MB/s, the geometric mean
     spread: float  # of the samples: half the range, as a share
@@ -61,7 +61,7 @@ class Headline(NamedTuple):
 
 
 def picture(tier: str, page: Path = FIGURES) -> Path:
-    """The chart of a tier, beside the page with its table."""
+    """The chart of a tier, next to the page with its table."""
     return page.with_name(f"speed-{tier}.svg")
 
 
@@ -71,7 +71,7 @@ def measured(text: str) -> list[str]:
 
 
 def part_of(text: str, name: str) -> str:
-    """The text between the two markers of that name; empty if there are none."""
+    """The text between the two markers with this name; empty if there are none."""
     return text.partition(BEGIN.format(name))[2].partition(END.format(name))[0]
 
 
@@ -148,12 +148,12 @@ def draw(found: Headline) -> str:
 
 
 def _text(x: float, y: float, kind: str, text: str, anchor: str = "start") -> str:
-    place = f'x="{x:.1f}" y="{y:g}"'
-    return f'<text class="{kind}" {place} text-anchor="{anchor}">{escape(text)}</text>'
+    position = f'x="{x:.1f}" y="{y:g}"'
+    return f'<text class="{kind}" {position} text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def sentence(found: Headline) -> str:
-    """What the README says."""
+    """The README's sentence about speed."""
     return (
         f"- **Fast**: {found.speeds['streamtok']:.0f} MB/s of new text on one core with "
         f"{TIERS[found.tier]}, **{found.ratios['tiktoken']:.0f}\n"
@@ -164,10 +164,10 @@ def sentence(found: Headline) -> str:
 
 
 def written_into(text: str, name: str, part: str) -> str:
-    """The text with the part between the markers of that name. ValueError if it has none."""
+    """The text with `part` between the markers with this name. ValueError if it has none."""
     begin, end = BEGIN.format(name), END.format(name)
     if text.count(begin) != 1 or text.count(end) != 1 or end not in text.partition(begin)[2]:
-        raise ValueError(f"{begin} and {end} must stand in it once each, in this order")
+        raise ValueError(f"{begin} and {end} must occur once each, in this order")
     head, _, rest = text.partition(begin)
     return f"{head}{begin}\n{part}\n{end}{rest.partition(end)[2]}"
 

@@ -1,11 +1,11 @@
-"""Whole calls through transformers, with each engine there is: `python -m benchmarks.hf`.
+"""Whole calls through transformers, with each installed engine: `python -m benchmarks.hf`.
 
 `python -m benchmarks.hf --cores 1 Qwen3-8B/ MiniLM/ gemma.json` times real files on one core.
 
-All get the same tokenizer. Each answer of streamtok must be that of tokenizers, or nothing is
-timed; another engine is not timed where it raises or answers otherwise, also in matrices of another
-kind of numbers (gigatoken's are uint32 where transformers gives int64). Times are the least of
-rounds in which all take turns: other programs on the machine can only add to them.
+All engines get the same tokenizer. Each answer of streamtok must equal that of tokenizers, or
+nothing is timed. Another engine is not timed if it raises or its answer differs, even only in the
+type of numbers in a matrix (gigatoken returns uint32, transformers int64). The engines take turns,
+and the minimum of all rounds is shown, because other programs on the machine can only add time.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def main() -> None:
         "files", nargs="*", type=Path, help="tokenizer.json or models' folders; none: o200k_base"
     )
     parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--only", default="", help="calls whose names have this")
-    parser.add_argument("--cores", type=int, help="run on so many processors")
+    parser.add_argument("--only", default="", help="calls with this in their names")
+    parser.add_argument("--cores", type=int, help="number of processors to run on")
     parser.add_argument("--corpora", nargs="+", default=["english", "code", "multilingual"])
     parser.add_argument(
-        "--cpu", action="store_true", help="time processors, all threads together, not the clock"
+        "--cpu", action="store_true", help="measure processor time of all threads, not elapsed time"
     )
     args = parser.parse_args()
-    if args.cores:  # before the first call, for which libraries make their threads
+    if args.cores:  # before the first call, when libraries start their threads
         os.environ["RAYON_NUM_THREADS"] = str(args.cores)
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: args.cores])
@@ -77,7 +77,7 @@ def measure(
     only: str = "",
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """(call, seconds by engine) of each call whose name has `only`."""
+    """(call, seconds by engine) of each call with `only` in its name."""
     made = {name: tokenizer for name in ENGINES if (tokenizer := _made(name, file)) is not None}
     assert made["streamtok"].backend_tokenizer.engine == "streamtok"
     for what, call in calls(text).items():
@@ -102,7 +102,7 @@ def _made(engine: str, file: Path) -> Any:
 
 
 def loaded(file: Path) -> Any:
-    """file: a tokenizer.json, or the folder of a model, of which transformers knows the class."""
+    """file: a tokenizer.json, or the folder of a model whose class transformers knows."""
     if Path(file, "tokenizer_config.json").exists():
         made = transformers.AutoTokenizer.from_pretrained(file, local_files_only=True)
     else:
@@ -130,7 +130,7 @@ def _fastokens(file: Path) -> Any:
 
 
 ENGINES: dict[str, Callable[[Path], Any]] = {
-    "tokenizers": loaded,  # whose answers are right
+    "tokenizers": loaded,  # the reference
     "streamtok": lambda file: streamtok.hf.accelerate(loaded(file)),
     "gigatoken": _gigatoken,
     "fastokens": _fastokens,
@@ -170,7 +170,7 @@ def calls(text: str) -> dict[str, Callable[[Any], Any]]:
 
 
 def plain(found: Any) -> Any:
-    """What can be compared."""
+    """The answer as plain values that can be compared."""
     if isinstance(found, dict | transformers.BatchEncoding):
         return {name: plain(value) for name, value in found.items()}
     if isinstance(found, list) and found and not isinstance(found[0], int | str):

@@ -1,15 +1,15 @@
-"""Counts instructions: `python -m benchmarks.instructions`, and with `--write` keeps the figures.
+"""Counts instructions: `python -m benchmarks.instructions`; `--write` saves the figures.
 
-Time on a shared machine is noisy; the number of instructions for a byte hardly is. This command
+Time on a shared machine is noisy; the number of instructions per byte hardly is. This command
 counts them with `valgrind --tool=callgrind` for fixed texts, encodings and ways into the core, and
-compares with `instructions.json`: it prints what rose by more than 2 % and exits with 1 then, with
-2 where nothing can be compared. Valgrind has no AVX-512: what is counted is the AVX2 tier, or, of a
-core built with `STREAMTOK_SIMD=plain`, the one without SIMD. With `--arm64`, the core is built for
-arm64 and runs under qemu, and so do the rivals that have wheels for it (see `arm64.py`).
+compares with `instructions.json`. It prints figures that rose by more than 2 % and then exits with
+1; it exits with 2 if nothing can be compared. Valgrind has no AVX-512, so the AVX2 tier is counted,
+or, of a core built with `STREAMTOK_SIMD=plain`, the one without SIMD. With `--arm64`, the core is
+built for arm64 and runs under qemu, as do the rivals that have wheels for it (see `arm64.py`).
 
-The texts are those that `corpus.py` makes, which are the same wherever Python is the same; their
-digests are in the file, and other texts are not compared. Misses of caches and of branches are not
-counted: who makes something faster shows ratios of time in turns, too.
+The texts are those that `corpus.py` makes, which are the same for the same Python. Their digests
+are in the file, and other texts are not compared. Cache misses and branch misses are not counted,
+so show that something is faster by ratios of time in turns, too.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from . import arm64, corpus, peers, turns
 
 FIGURES = Path(__file__).with_suffix(".json")
 RISE = 1.02
-_BYTES = 400_000  # of each text; one half is cold, the other one unseen
+_BYTES = 400_000  # of each text; one half is cold, the other unseen
 _CHUNK = 1 << 16
 _TRAINED = 2048  # tokens
 _TRAINING = "training"
-# In the file, the figures of a text stand in this order. It matters, since caches fill up.
+# The order of a text's figures in the file. It matters, since caches fill up.
 _OWN = ("cold", "unseen", "seen", "64 KiB chunks", "lines", "list", "decode")
 DOORS = (*_OWN, *(f"{door}, {rival}" for rival in arm64.RIVALS for door in ("unseen", "seen")))
-_AVX2 = {"skylake": "avx2", "avx512": "avx2"}  # what valgrind knows of a tier
+_AVX2 = {"skylake": "avx2", "avx512": "avx2"}  # the tier that valgrind uses instead
 _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
-    "OPENBLAS_NUM_THREADS": "1",  # what threads of NumPy's libraries wait counts, too
-    # glibc moves this border with what was freed before, and copies where it could remap.
+    "OPENBLAS_NUM_THREADS": "1",  # waiting threads of NumPy's libraries count, too
+    # glibc adapts this threshold to freed blocks, and then copies where it could remap.
     "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=131072",
 }
 _CODE = """
@@ -59,7 +59,7 @@ void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); }
 """
 
 
-Count = tuple[str, str, str]  # instructions for a byte are of an encoding, a text and a door
+Count = tuple[str, str, str]  # encoding, text, door: the key of a figure
 
 
 # In the process that is counted.
@@ -73,7 +73,7 @@ def _feed(encoding: Any, chunks: list[bytes]) -> None:
 
 
 def _doors(encoding: Any, first: str, second: str) -> Iterator[tuple[str, int, Callable[[], Any]]]:
-    """(name, bytes, what is counted), in the order of `_OWN`."""
+    """(name, bytes, the call to count), in the order of `_OWN`."""
     data = second.encode()
     chunks = [data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK)]
     lines = data.splitlines(keepends=True)
@@ -88,7 +88,7 @@ def _doors(encoding: Any, first: str, second: str) -> Iterator[tuple[str, int, C
         lambda: encoding.decode(ids),
     ]
     for name, run in zip(_OWN[3:], doors, strict=True):
-        run()  # what is made once is made now
+        run()  # fills caches that are made once
         yield name, len(data), run
 
 
@@ -102,7 +102,7 @@ def _train(texts: list[str]) -> None:
 def _rival_doors(
     name: str, encoding: str, assets: Path, first: str, second: str
 ) -> Iterator[tuple[str, int, Callable[[], Any]]]:
-    """As `_doors`, of another library, whose ids must be the same."""
+    """As `_doors`, for another library, whose ids must be the same."""
     peer = peers.by_name(name)(encoding, assets)
     encode = peer.mode(peer.peer.default())
     encode(first)
@@ -114,7 +114,7 @@ def _rival_doors(
 
 
 def count_here(task: dict[str, str]) -> dict[str, int]:
-    """Bytes that each door took; the instructions are in what callgrind or qemu's plugin writes."""
+    """Bytes that each door encoded; callgrind or qemu's plugin writes the instructions."""
     lib: Any = ctypes.CDLL(task["library"]) if "library" in task else arm64.Requests()
     first, second = (part.decode() for part in corpus.halves(Path(task["file"]).read_bytes()))
     if task["encoding"] == _TRAINING:
@@ -136,7 +136,7 @@ def count_here(task: dict[str, str]) -> dict[str, int]:
     return sizes
 
 
-# In the process that asks.
+# In the main process.
 
 
 @functools.cache
@@ -156,7 +156,7 @@ def prepare(folder: Path, encodings: list[str], is_arm64: bool) -> None:
 
 
 def count(encoding: str, text: str, folder: Path, is_arm64: bool) -> dict[Count, float]:
-    """Instructions for a byte, by door; on arm64 those of the rivals, too."""
+    """Instructions per byte, by door; on arm64 for the rivals, too."""
     found = {}
     for rival in ("", *(arm64.RIVALS if is_arm64 and encoding != _TRAINING else ())):
         task = {"encoding": encoding, **({"rival": rival} if rival else {}), "assets": str(folder)}
@@ -177,9 +177,9 @@ def count(encoding: str, text: str, folder: Path, is_arm64: bool) -> dict[Count,
 def _run(
     command: list[str], more: dict[str, str], text: str, task: dict[str, str]
 ) -> dict[str, int]:
-    """What `count_here` gives in a process of this command."""
+    """Run `count_here` in a process of this command, and return its result."""
     with tempfile.NamedTemporaryFile() as file:
-        file.write(text_of(text))  # making it there would take minutes
+        file.write(text_of(text))  # making it in that process would take minutes
         file.flush()
         task = {"file": file.name, **task}
         done = subprocess.run(
@@ -195,7 +195,7 @@ def _run(
 
 
 def read_dump(text: str) -> tuple[str, int]:
-    """(what was asked for, instructions) of a file that callgrind wrote."""
+    """(the name of the count, instructions) from a file that callgrind wrote."""
     trigger = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.M)
     total = re.search(r"^(?:summary|totals): (\d+)$", text, re.M)
     return trigger[1] if trigger else "", int(total[1]) if total else 0
@@ -208,7 +208,7 @@ def digest(name: str) -> str:
 def to_json(
     data: dict[str, Any], machine: str, counts: dict[Count, float], texts: list[str]
 ) -> str:
-    """`data` as it was kept, with new figures of a machine; a line for each text."""
+    """The saved `data` with new figures of a machine; a line for each text."""
     figures: dict[str, list[float]] = dict(data.get("figures", {}))
     for (encoding, text), group in itertools.groupby(counts.items(), lambda x: x[0][:2]):
         figures[f"{machine} / {encoding} / {text}"] = [round(value, 1) for _, value in group]
@@ -218,10 +218,10 @@ def to_json(
 
 
 def from_json(data: dict[str, Any], machine: str, texts: list[str]) -> dict[Count, float]:
-    """The kept figures of the texts that are the same here; others are named."""
+    """The saved figures of texts that are the same here; prints which differ."""
     others = [name for name in texts if data["texts"].get(name, "") != digest(name)]
     if others:
-        print(f"not compared, since the texts are others than in the file: {', '.join(others)}")
+        print(f"not compared, since the texts differ from those in the file: {', '.join(others)}")
     rows = [(key.split(" / "), values) for key, values in data["figures"].items()]
     return {
         (encoding, text, door): value
@@ -232,7 +232,7 @@ def from_json(data: dict[str, Any], machine: str, texts: list[str]) -> dict[Coun
 
 
 def risen(kept: dict[Count, float], counts: dict[Count, float]) -> list[str]:
-    """A line for each figure of ours that rose by more than 2 %."""
+    """A line for each figure of streamtok that rose by more than 2 %."""
     return [
         f"{' / '.join(key)}: {kept[key]:.1f} before, {value:.1f} now ({value / kept[key] - 1:+.1%})"
         for key, value in counts.items()
@@ -245,7 +245,7 @@ def main() -> int:
         prog="python -m benchmarks.instructions", description=__doc__.partition(":")[0]
     )
     parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}")
-    parser.add_argument("--arm64", action="store_true", help="of arm64, under qemu")
+    parser.add_argument("--arm64", action="store_true", help="count for arm64, under qemu")
     choices = [*peers.ENCODINGS, _TRAINING]
     parser.add_argument("--encodings", nargs="+", default=choices, choices=choices, metavar="NAME")
     parser.add_argument("--corpora", nargs="+", default=list(corpus.NAMES), choices=corpus.NAMES)
@@ -271,7 +271,7 @@ def main() -> int:
         (*key, kept.get(key, "–"), f"{x:.1f}", f"{x / kept[key] - 1:+.1%}" if key in kept else "")
         for key, x in counts.items()
     ]
-    print(f"Instructions for a byte, {machine}\n")
+    print(f"Instructions per byte, {machine}\n")
     turns.show(["encoding", "text", "door", "before", "now", "change"], rows)
     if options.write:
         FIGURES.write_text(to_json(data, machine, counts, texts))

@@ -1,8 +1,8 @@
-"""What a normalizer costs: `python -m benchmarks.normalized [--form NFC]`.
+"""The cost of a normalizer: `python -m benchmarks.normalized [--form NFC]`.
 
-The same vocabulary with a normalizer and without, on texts that the normalizer leaves as they are,
-so the ids are equal, or nothing is timed. Speeds are those with it over those without, for whole
-texts and for streams in chunks.
+The same vocabulary is timed with and without a normalizer, on texts that it does not change. The
+ids must be equal, or nothing is timed. The figures are the speed with it over the speed without,
+for whole texts and for streams in chunks.
 """
 
 from __future__ import annotations

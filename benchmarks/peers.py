@@ -1,12 +1,12 @@
 """The contenders: how each installed tokenizer is loaded and called.
 
 Each peer is loaded from streamtok's own packed tables, written by `write_assets` into a temporary
-folder in the format that the peer reads, or from the tables it brings along: never from a network.
-A model is a vocabulary whose `tokenizer.json` was given; it stands in a folder of its name there.
-A mode is a way to call it that its documentation gives: the default one, and the best one for
-flat ids (an array or bytes without a Python object per token) and for a list.
+folder in the format that the peer reads, or from its bundled tables, but never from a network. A
+model is a vocabulary with a given `tokenizer.json`, which is copied into a folder of its name
+there. A mode is a way to call a peer that its documentation describes: the default one, and the
+best ones for flat ids (an array or bytes without a Python object per token) and for a list.
 
-Adding a peer: one row in PEERS; whether its ids are equal is found out, not stated.
+To add a peer, add one row to PEERS. Whether its ids are equal is tested, not declared.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ import numpy as np
 ENCODINGS = ("cl100k_base", "o200k_base", "r50k_base")
 CHUNKS = {"64 KiB": 65536, "4 KiB": 4096, "256 B": 256}  # of streams
 STREAMS = [f"stream, {size}" for size in CHUNKS]
-_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # names a cached file
+_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # names cached files
 _PLAIN: dict[str, Any] = {"add_special_tokens": False}
 
-# From what `prepare` gives (a str, mostly) to a list[int], a uint32 array, a list of such arrays,
-# little-endian uint32 bytes, or only how many ids there are.
+# From a result of `prepare` (mostly a str) to a list[int], a uint32 array, a list of such arrays,
+# little-endian uint32 bytes, or only the number of ids.
 Encode = Callable[[Any], Any]
 Who = tuple[str, str]  # peer, mode
 
 
 class Mode(NamedTuple):
-    """flat: whether the ids come without a Python object for each; of: the call, of a tokenizer."""
+    """flat: whether there is no Python object per id; of: makes the call from a tokenizer."""
 
     flat: bool
     of: Callable[[Any], Encode]
@@ -46,11 +46,11 @@ def _method(name: str, flat: bool = False) -> dict[str, Mode]:
 
 
 _ENCODE = _method("encode")
-# Where `pip install --no-deps --pre --target build/tokenizers-1 tokenizers` puts a version that
-# cannot stand beside the one that transformers needs.
+# `pip install --no-deps --pre --target build/tokenizers-1 tokenizers` puts a version here that
+# cannot be installed next to the one that transformers needs.
 _TOKENIZERS_1 = Path(__file__).resolve().parents[1] / "build" / "tokenizers-1"
-# As they were first published: what engines without possessive quantifiers read, and the spellings
-# that tokenizers 1.0 knows, which has no engine for those that look ahead.
+# As first published, for engines without possessive quantifiers, and for tokenizers 1.0, which
+# knows these spellings but has no engine for other patterns with look-ahead.
 _PATTERNS = {
     "cl100k_base": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
     r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -76,8 +76,8 @@ _GIGATOKEN_MODES = _method("encode", flat=True) | _texts(
 class Peer(NamedTuple):
     """One tokenizer. The first of its modes is the default.
 
-    load: of the name of an encoding, or of the path of a model's file, and the folder of assets.
-    folder: where it is installed, if another version of it is beside Python's packages.
+    load: gets the name of an encoding or the path of a model's file, and the folder of assets.
+    folder: where it is installed, if Python's packages have another version.
     """
 
     name: str
@@ -126,23 +126,23 @@ class Loaded(NamedTuple):
     tokenizer: Any
 
     def prepare(self, mode: str, text: str) -> Any:
-        """What a mode takes; making it is not timed. Streams get the chunks of a file or socket."""
+        """The input of a mode; making it is not timed. Streams get chunks, as from a file."""
         if mode in STREAMS:
             data, size = text.encode(), CHUNKS[mode.partition(", ")[2]]
             return [data[start : start + size] for start in range(0, len(data), size)]
         return text.encode() if mode.endswith("of bytes") else text
 
     def mode(self, name: str) -> Encode:
-        """The function that encodes what is prepared for this mode."""
+        """The function that encodes the prepared input of this mode."""
         return self.peer.modes[name].of(self.tokenizer)
 
     def call_mode(self, name: str) -> Encode:
-        """The same for short texts, which are str: one stream takes text after text."""
+        """As `mode`, for short texts as str: one stream encodes text after text."""
         is_stream = name.startswith("stream")
         return self.tokenizer.stream_encoder().encode if is_stream else self.mode(name)
 
 
-# How each is loaded, from the name of an encoding or the path of a model's file.
+# Loaders, from the name of an encoding or the path of a model's file.
 
 
 def _streamtok(given: str | Path, assets: Path) -> Any:
@@ -189,7 +189,7 @@ def _from_json(module: str) -> Callable[[str | Path, Path], Any]:
 def _splintr(given: str | Path, assets: Path) -> Any:
     import splintr
 
-    if given == "r50k_base":  # not among those it brings along
+    if given == "r50k_base":  # not bundled with it
         data = (assets / f"{given}.tiktoken").read_bytes()
         special = {"<|endoftext|>": 50256}
         return splintr.Tokenizer.from_bytes(data, splintr.GPT2_PATTERN, special)
@@ -208,7 +208,7 @@ def _iree(given: str | Path, assets: Path) -> Any:
     return Tokenizer.from_tiktoken(str(assets / f"{given}.tiktoken"), encoding=given)
 
 
-# Modes that are more than one call.
+# Modes of more than one call.
 
 
 def _stream(tokenizer: Any, chunks: list[bytes]) -> Any:
@@ -261,7 +261,7 @@ def is_flat(who: Who) -> bool:
 
 
 def as_array(ids: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """uint32 [n], whatever a mode gives (but for a count)."""
+    """uint32 [n] from the result of any mode, except for a count."""
     if isinstance(ids, bytes):
         return np.frombuffer(ids, "<u4").astype(np.uint32)
     if isinstance(ids, list) and ids and isinstance(ids[0], np.ndarray):
@@ -269,7 +269,7 @@ def as_array(ids: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
     return np.asarray(ids, np.uint32)
 
 
-# The files that they load: streamtok's bundled tables in their formats.
+# The files that peers load: streamtok's bundled tables in their formats.
 
 
 def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
@@ -306,19 +306,20 @@ def copy_models(folder: Path, files: dict[str, Path]) -> None:
 
 
 def models(given: list[Path]) -> dict[str, Path]:
-    """Name → file, of files, and folders that have one; a name is its folder's. FileNotFoundError
-    if there is none."""
+    """Name → `tokenizer.json`, from files and folders with one; the folder is the name. Raises
+    FileNotFoundError.
+    """
     found = {}
     for path in given:
         file = path / "tokenizer.json" if path.is_dir() else path
         if not file.is_file():
-            raise FileNotFoundError(f"{file}: there is no such file; give a tokenizer.json")
+            raise FileNotFoundError(f"{file} does not exist; give a tokenizer.json")
         found[file.resolve().parent.name] = file
     return found
 
 
 def write_tokenizer_json(path: Path, encoding: Any, pattern: str) -> None:
-    """Write a Hugging Face `tokenizer.json` with another pattern that cuts alike."""
+    """Write a Hugging Face `tokenizer.json` with another, equivalent pattern."""
     import streamtok
     from streamtok.formats import save_huggingface
 
@@ -330,6 +331,6 @@ def write_tokenizer_json(path: Path, encoding: Any, pattern: str) -> None:
     )
     save_huggingface(same, path)
     data = json.loads(path.read_text("utf-8"))
-    for added in data["added_tokens"]:  # they need not be in it, and snaptokens forbids a gap
+    for added in data["added_tokens"]:  # not required, and snaptokens forbids gaps
         data["model"]["vocab"].pop(added["content"], None)
     path.write_text(json.dumps(data), "utf-8")

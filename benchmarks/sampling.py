@@ -1,7 +1,7 @@
-"""Asks for samples: who takes part in what, in which order, how often.
+"""Ask for samples: which contenders take part, in which order, how often.
 
-Each sample is a process (`worker.py`), and the contenders take turns. The records are what
-`compare.py --json` writes and what the tables are made from.
+Each sample is a process (`worker.py`), and the contenders take turns. `compare.py --json` writes
+the records, and the tables are made from them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .peers import Who
 from .worker import THREADED, Sample
 
 KINDS = ("text", "calls", "threads", "train")
-_JUDGES = ("tiktoken", "tokenizers", "streamtok")  # tiktoken does not read a model's file
+_JUDGES = ("tiktoken", "tokenizers", "streamtok")  # tiktoken cannot read a model's file
 _LONG_KINDS = ("threads", "train")  # half as many turns
 _ENVIRONMENT = {
     "RAYON_NUM_THREADS": "1",
@@ -33,14 +33,14 @@ _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",  # NumPy's thread spins while the first text is encoded
 }
 _TIMEOUT = 180  # seconds for one sample
-_SLOW = 5.0  # MB/s: who is slower has one turn
+_SLOW = 5.0  # MB/s: slower contenders get one turn
 
 
 class Run:
     """Samples of all contenders for one encoding."""
 
     def __init__(self, encoding: str, settings: dict[str, Any], chosen: list[peers.Peer]):
-        """settings: what is the same for all tasks (`limit`, names of files)."""
+        """settings: common to all tasks (`limit`, names of files)."""
         self.encoding, self.settings = encoding, settings
         self.notes: list[str] = []
         self.speeds: dict[Who, float] = {}
@@ -52,7 +52,7 @@ class Run:
         task |= {"kind": kind, "peer": who[0], "mode": who[1], "encoding": self.encoding}
         task |= self.settings | {"slow": self._is_slow(who)}
         environment = turns.environment(Path(self.settings["assets"]))
-        environment[corpus.VARIABLE] = task["texts"]  # where they are: it need not make them
+        environment[corpus.VARIABLE] = task["texts"]  # so that it need not make them
         module, timeout = "train", train.TIMEOUT
         if kind != "train":
             module, timeout = "worker", _TIMEOUT
@@ -67,12 +67,12 @@ class Run:
             return f"> {timeout} s"
         if done.returncode:
             lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-            return lines[-1][:120].replace("|", "/")  # it will stand in a table
+            return lines[-1][:120].replace("|", "/")  # it goes into a table
         result: Sample = json.loads(done.stdout.splitlines()[-1])
         return result
 
     def _equal_ones(self, chosen: list[peers.Peer]) -> list[Who]:
-        """Those whose ids are the reference's on all texts."""
+        """The contenders whose ids equal the reference's on all texts."""
         by_name = {peer.name: peer for peer in chosen}
         self.judge = next(name for name in _JUDGES if name in by_name)
         expected = self.sample("equal", (self.judge, by_name[self.judge].default()))
@@ -95,7 +95,7 @@ class Run:
         return equal
 
     def take(self, kind: str, names: list[str], rounds: int) -> None:
-        """Records of one kind from all who take part in it; each turn begins with another one."""
+        """Take records of one kind; each turn begins with another contender."""
         texts = {"text": names, "train": list(map(str, train.SIZES))}.get(kind, [""])
         entrants = self.entrants(kind)
         if kind in _LONG_KINDS:
@@ -114,7 +114,7 @@ class Run:
             self.check()
 
     def check(self) -> None:
-        """Take away samples of texts whose ids are not the judge's: all that is timed is equal."""
+        """Remove samples of texts whose ids differ from the judge's."""
         texts = [r for r in self.records if r["kind"] == "text" and isinstance(r["got"], dict)]
         expected = {
             key: digest
@@ -142,7 +142,7 @@ class Run:
 
 
 def different(texts: dict[str, Sample], expected: dict[str, Sample]) -> list[str]:
-    """Names of the texts with other ids; for a mode that only counts, with another number."""
+    """Names of the texts whose ids differ, or their number, for a mode that only counts."""
     return [
         name
         for name, timed in texts.items()
@@ -152,7 +152,7 @@ def different(texts: dict[str, Sample], expected: dict[str, Sample]) -> list[str
 
 
 def _digests(record: dict[str, Any]) -> dict[tuple[str, bool], str]:
-    """(text, which half of it) → digest of the ids, but for who only counts."""
+    """(text, which half of it) → digest of the ids, except for modes that only count."""
     return {
         (record["text"], (record["turn"] + i) % 2 == 1): digest
         for i, phase in enumerate(("cold", "unseen"))
@@ -161,7 +161,7 @@ def _digests(record: dict[str, Any]) -> dict[tuple[str, bool], str]:
 
 
 def was_interrupted(result: Sample) -> bool:
-    """Whether another program had the core in a part of the sample that was timed."""
+    """Whether another program used the core while a part of the sample was timed."""
     timed = [x for x in result.values() if isinstance(x, dict) and "cpu_s" in x]
     return any(x["s"] > 1.15 * x["cpu_s"] + 2e-4 for x in timed)
 
@@ -176,11 +176,11 @@ def collect(
     peer_names: list[str],
     save: Callable[[dict[str, Any]], object] = lambda data: None,
 ) -> dict[str, Any]:
-    """Run everything; the result is what `--json` writes. `save` gets what there is after each
+    """Run everything; the result is what `--json` writes. `save` gets the results so far after each
     kind of sample.
 
-    models: name → `tokenizer.json`, in addition to the encodings; they get texts only. Training
-    has no encoding: it is asked of the first one.
+    models: name → `tokenizer.json`, in addition to the encodings; only for texts. Training has no
+    encoding, so it runs with the first one.
     """
     begin = time.monotonic()
     chosen = [peer for peer in peers.installed() if peer.name in peer_names]

@@ -2,8 +2,8 @@
 
 One thread, two workers (`streamtok encode --workers 2`), and the ceiling: two processes that each
 encode one half of the text for themselves, at the same time. One thread and two workers must write
-the same bytes (SHA-256), or nothing is printed. They take turns, and the ratio is a median within a
-round.
+the same bytes (SHA-256), or nothing is printed. They take turns, and the ratio is the median of
+those within a round.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JOBS = {"one thread": ["--threads", "1"], "two workers": ["--workers", "2"], "ce
 
 
 def run(folder: Path, format: str, job: str) -> tuple[float, str]:
-    """Seconds, and a digest of the files."""
+    """Seconds, and a digest of the output files."""
     command = [sys.executable, "-m", "streamtok", "encode", "-q", "--lines", "--special", "plain"]
     command += ["--format", format, *(JOBS[job] or ["--threads", "1"])]
     out = folder / "out"

@@ -3,13 +3,13 @@
     python -m benchmarks.serve_load --connections 1000
 
 A server is started in a process of its own, on TCP and then on a Unix socket, and all clients
-connect. Each sends a text of its own in chunks of random sizes, the clients taking turns, so that
-every stream is cut at other places and all are open at the same time. All ids are compared with the
-offline encoding of the text.
+connect. Each sends its own text in chunks of random sizes. The clients take turns, so all streams
+are open at the same time and cut differently. All ids are compared with the offline encoding of the
+text.
 
-Memory is the resident set of the server after its first line: `idle` is what it grew by when all
-had connected and sent one line, `held` when all have sent what the server takes and none reads a
-single id, both for each connection. What the kernel holds in its socket buffers is not in it.
+Memory is the growth of the server's resident set after its first line, per connection: `idle` when
+all clients have connected and sent one line, `held` when all have sent as much as the server
+accepts and none reads an id. The kernel's socket buffers are not included.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def server(*options: str) -> Iterator[tuple[Process, str]]:
 
 
 def raise_descriptor_limit(wanted: int) -> None:
-    """Make room for `wanted` open files. Raises SystemExit if the hard limit is lower."""
+    """Allow `wanted` open files. Raises SystemExit if the hard limit is lower."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < wanted:
         raise SystemExit(f"{wanted} open files are needed, and the limit is {hard} (ulimit -Hn)")
@@ -87,7 +87,7 @@ async def drive(
     process: Process, address: str, texts: list[bytes], expected: list[np.ndarray]
 ) -> dict[str, float]:
     """Run all clients at once; seconds, and bytes of memory of each. Raises WrongIds."""
-    reader, writer = await connect(address)  # what the first text makes is not a connection's
+    reader, writer = await connect(address)  # the first text's allocations belong to no connection
     await talk(reader, writer, b"hello\n", 0)
     before = turns.memory("VmRSS", process.pid)
     clients = await asyncio.gather(*(connect(address) for _ in texts))
@@ -108,7 +108,7 @@ async def drive(
 async def talk(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text: bytes, seed: int
 ) -> bytes:
-    """Send a text in random chunks, half-close, and give all that comes back."""
+    """Send a text in random chunks, half-close, and return the whole answer."""
     answer = asyncio.ensure_future(reader.read())
     rng, at = random.Random(seed), 0
     while at < len(text):
@@ -126,7 +126,7 @@ async def talk(
 
 
 async def hold(process: Process, address: str, count: int) -> float:
-    """Bytes a connection costs the server when its client sends all it can and never reads."""
+    """Bytes of server memory for a connection whose client sends all it can and never reads."""
     data = b"1 2 3 4 5 6 7 8 9\n" * 50_000  # about as many ids as bytes
     before = turns.memory("VmRSS", process.pid)
     clients = [await connect(address) for _ in range(count)]
@@ -134,7 +134,7 @@ async def hold(process: Process, address: str, count: int) -> float:
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(data)
     last, still = -1, 0
-    while still < 3:  # until the server takes no more from anyone
+    while still < 3:  # until the server accepts no more data
         await asyncio.sleep(0.3)
         unsent = sum(writer.transport.get_write_buffer_size() for _, writer in clients)
         still = still + 1 if unsent == last else 0

@@ -1,4 +1,4 @@
-"""Samples as figures, and these as Markdown: the table of docs/benchmarks.md, and all figures."""
+"""Figures from samples, as Markdown: the table of docs/benchmarks.md, and all figures."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Results:
         return list(dict.fromkeys(text for k, text, *_ in self.by if k == kind))
 
     def who(self, kind: str) -> list[Who]:
-        """Those who took part, in the order of the first turn."""
+        """The contenders, in the order of the first turn."""
         return list(dict.fromkeys((peer, mode) for k, _, peer, mode in self.by if k == kind))
 
     def figures(self, kind: str, text: str, who: Who, *path: str) -> dict[int, float]:
-        """Turn → figure; none, where a sample has none."""
+        """Turn → figure; empty if a sample has none."""
         figures = {}
         for turn, got in self.by.get((kind, text, *who), {}).items():
             for step in path:
@@ -74,7 +74,7 @@ class Results:
         ]  # fmt: skip
 
     def spread(self) -> str:
-        """Half the range of the unseen samples of a contender, in medians; the median of that."""
+        """The median, over contenders, of half the range of unseen samples over their median."""
         spreads = []
         for kind, text, peer, mode in self.by:
             found = self.figures(kind, text, (peer, mode), "unseen", "mb_s").values()
@@ -84,9 +84,9 @@ class Results:
 
 
 def short(data: dict[str, Any], picture: str) -> Iterator[str]:
-    """What docs/benchmarks.md says of a kind of processor: a chart and a table, one encoding.
+    """The part of docs/benchmarks.md for a kind of processor: a chart and a table, one encoding.
 
-    picture: where the chart is, seen from the page.
+    picture: the path of the chart, relative to the page.
     """
     name, part = next(iter(data["encodings"].items()))
     results = Results(part["records"])
@@ -105,7 +105,7 @@ def short(data: dict[str, Any], picture: str) -> Iterator[str]:
 
 
 def report(data: dict[str, Any]) -> Iterator[str]:
-    """All figures of all encodings, and why there are none."""
+    """All figures of all encodings, and the reasons for missing ones."""
     yield from ["# All figures", "", *_how(data)]
     for name, part in data["encodings"].items():
         results = Results(part["records"])
@@ -146,7 +146,7 @@ def _shown(value: float | None, form: str) -> str:
 
 
 def _unseen_and_means(figures: Figures, form: str) -> list[str]:
-    """Unseen text of each kind, the geometric means of cold and warm text."""
+    """The cells for unseen text of each kind, then the geometric means of cold and warm text."""
     cold, unseen, warm = figures
     means = [[one for one in row if one] for row in (cold, warm)]
     shown = [*unseen, *(statistics.geometric_mean(row) if row else None for row in means)]
@@ -167,7 +167,7 @@ def _fastest(results: Results) -> list[Who]:
 
 
 def _ratios(results: Results) -> Iterator[tuple[str, Figures]]:
-    """(what is divided by what, quotients)."""
+    """(title of the ratio, quotients)."""
     there = results.who("text")
     others = [who for who in there if who[0] != "streamtok"]
     groups = []

@@ -1,9 +1,9 @@
 """The trainers: `python -m benchmarks.compare --kinds train` asks for their samples.
 
-Each sample is a process of its own that reads the same five files and trains on them, each file a
-text of its own, with as many threads as there are cores. Memory is the greatest resident set of the
-whole process, Python and all. Not timed: imports, and taking the result apart for the comparison.
-`python -m benchmarks.train TASK` takes one, as `worker.py` does, which would import NumPy.
+Each sample is a process of its own that reads the same five files and trains on them, each file as
+one text, with as many threads as cores. Memory is the largest resident set of the whole process,
+including Python. Imports, and unpacking the result for the comparison, are not timed. `python -m
+benchmarks.train TASK` takes one sample, like `worker.py`, which would import NumPy.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any
 from . import corpus, turns
 
 SIZES = (32_768, 100_000)
-SLOW = ("rustbpe", "tokenizers")  # have one turn
-# What all can be given: the pattern of GPT-2 as published. gigatoken has no other.
+SLOW = ("rustbpe", "tokenizers")  # get one turn
+# The pattern that all support: GPT-2's as published. gigatoken has no other.
 PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 TIMEOUT = 60  # seconds for one sample
 
 Tokens = list[bytes]
-Timed = tuple[float, Callable[[], Tokens]]  # seconds, and how to get at the tokens after the bytes
+Timed = tuple[float, Callable[[], Tokens]]  # seconds, and a function for the tokens after the bytes
 
 
 def _streamtok(paths: list[str], vocab_size: int, tie: str) -> Timed:
-    from streamtok import Trainer  # which is when numpy is imported
+    from streamtok import Trainer  # imports numpy
 
     begin = time.perf_counter()
     trainer = Trainer(PATTERN)
@@ -113,7 +113,7 @@ def _texts(paths: list[str]) -> Iterator[str]:
 
 
 def sample(task: dict[str, Any]) -> dict[str, Any]:
-    """Train once, in a process of its own; what came of it."""
+    """Train once, in a process of its own, and return the result."""
     paths = [f"{task['train']}/{text}.txt" for text in corpus.NAMES]
     seconds, tokens = CONTENDERS[task["peer"]][1](paths, int(task["corpus"]))
     peak = turns.memory()
@@ -127,4 +127,4 @@ def installed() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(f"\n{json.dumps(sample(json.loads(sys.argv[1])))}")  # some leave a line open
+    print(f"\n{json.dumps(sample(json.loads(sys.argv[1])))}")  # some leave an unfinished line

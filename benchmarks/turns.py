@@ -1,4 +1,4 @@
-"""What all commands share: contenders in turns, processes of their own, tables."""
+"""Shared by all commands: contenders in turns, processes of their own, tables."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-_PAUSE = 0.02  # seconds: threads of the contender before go to sleep
+_PAUSE = 0.02  # seconds: lets threads of the previous contender go to sleep
 Calls = dict[str, Callable[[], Any]]
 
 
 def only_equal(calls: Calls, own: str = "streamtok") -> Calls:
-    """Those that give what the first one gives. SystemExit if `own` does not."""
+    """The calls whose results equal the first one's. SystemExit if `own` is not among them."""
     judge = next(iter(calls))
     expected, equal = calls[judge](), {}
     for name, call in calls.items():
@@ -40,9 +40,9 @@ def in_turns(
     clock: Callable[[], float] = time.process_time,
     least: float = 0.0,
 ) -> dict[str, list[float]]:
-    """Seconds of each call in each round, whose order is random: who follows whom must not decide.
+    """Seconds of each call in each round. The order is random, so that it cannot favour a call.
 
-    least: a short call is repeated for so many seconds, at most 1000 times.
+    least: a short call is repeated for this many seconds, at most 1000 times.
     """
     found: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
@@ -71,15 +71,15 @@ def grid(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[s
 
 
 def show(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table, each line when it is there."""
+    """Print a table, each line as soon as it is available."""
     for line in grid(columns, rows):
         print(line, flush=True)
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """dict: ours, with a place for compiled modules, in which this checkout is found.
+    """dict: ours, with this checkout on the path and a folder for compiled modules.
 
-    So modules are compiled once, as where a package is installed.
+    So modules are compiled once, as in an installed package.
     """
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     path = os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH")]))
@@ -87,15 +87,15 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def memory(key: str = "VmHWM", pid: int | str = "self") -> int:
-    """Bytes that a process has resident; key: VmHWM (the most so far) or VmRSS (now).
+    """Resident bytes of a process. key: VmHWM (peak) or VmRSS (now).
 
-    The kernel's other figure, `ru_maxrss`, begins with the size of the parent.
+    The kernel's other figure, `ru_maxrss`, begins at the size of the parent.
     """
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         if (key, pid) != ("VmHWM", "self"):
-            raise SystemExit("this system does not tell the memory of a process") from None
+            raise SystemExit("this system does not report the memory of a process") from None
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak * (1 if sys.platform == "darwin" else 1024)
     return int(status.partition(f"{key}:")[2].split()[0]) * 1024

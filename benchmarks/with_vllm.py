@@ -2,8 +2,8 @@
 
     .nox/vllm/bin/python -m benchmarks.with_vllm o200k_base
 
-That environment is made by `nox -s vllm`. The texts are the standard library's sources, each part
-once, and the ids must be equal. Prints the median of the processor time of a call.
+`nox -s vllm` makes that environment. The texts are the standard library's sources, each part used
+once, and the ids must be equal. Prints the median processor time of a call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUNDS = 5
 
 
 def tokenizers_of(name: str, folder: str) -> dict[str, Any]:
-    """What vLLM loads from one folder before and after its plug-ins."""
+    """The tokenizers that vLLM loads from a folder before and after loading its plug-ins."""
     import vllm.plugins
     from transformers import PreTrainedTokenizerFast
     from vllm.tokenizers import get_tokenizer

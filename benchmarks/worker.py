@@ -1,4 +1,4 @@
-"""One sample, in a process of its own: `python -m benchmarks.worker TASK`; both are JSON.
+"""One sample, in a process of its own: `python -m benchmarks.worker TASK`. Both are JSON.
 
 A task names a peer, a mode, an encoding and a kind of sample; `sampling.py` makes them.
 """
@@ -43,7 +43,7 @@ def _sample(kind: str, task: Sample) -> Sample:
 
 
 def _equal(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
-    """Digest and number of the ids of each text; MB of them in a processor second."""
+    """Digest and number of the ids of each text; MB of text per processor second."""
     limit = min(task["limit"] or _EQUAL_BYTES, _EQUAL_BYTES)
     texts = {name: corpus.load(name, limit).decode() for name in corpus.NAMES}
     done = {name: _timed(encode, peer.prepare(task["mode"], text)) for name, text in texts.items()}
@@ -52,7 +52,7 @@ def _equal(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
 
 
 def _text(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
-    """Cold: the first text. Unseen: another text of the same kind. Warm: that one again."""
+    """Cold: the first text. Unseen: another text of the same kind. Warm: the latter again."""
     parts = corpus.halves(corpus.load(task["corpus"], task["limit"]))
     if task["swap"]:
         parts = parts[::-1]
@@ -67,7 +67,7 @@ def _text(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
 
 
 def _calls(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
-    """µs for a call on each size, over strings not seen before, after a warm-up on others."""
+    """µs per call for each size, on strings not seen before, after a warm-up on others."""
     english, result = corpus.load("english"), {}
     cpu, begin = time.process_time(), time.perf_counter()
     for size in CALL_SIZES:
@@ -83,7 +83,7 @@ def _calls(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     return {"us": result, "all": spent}
 
 
-# What is done by one thread and by two: (encoding, documents, all of them in one text, threads).
+# Calls for one thread and for two: (encoding, documents, the same as one text, threads).
 THREADED: dict[str, Callable[[Any, list[str], str, int], Any]] = {
     "encode_batch": lambda e, docs, text, n: e.encode_batch(docs, num_threads=n),
     "encode_ordinary_batch": lambda e, docs, text, n: e.encode_ordinary_batch(docs, num_threads=n),
@@ -92,7 +92,7 @@ THREADED: dict[str, Callable[[Any, list[str], str, int], Any]] = {
 
 
 def _threads(encoding: Any, mode: str, limit: int | None) -> Sample:
-    """Text seen before; mb_s: with two threads; ratio: one thread's seconds over those of two."""
+    """Text seen before. mb_s: with two threads; ratio: one thread's seconds over those of two."""
     size = min(limit or _THREADS_BYTES, _THREADS_BYTES)
     text = b"".join(corpus.load(name, size) for name in corpus.NAMES).decode()
     documents = [text[at : at + _DOCUMENT] for at in range(0, len(text), _DOCUMENT)]
@@ -122,7 +122,7 @@ def _timed(encode: peers.Encode, given: Any) -> Sample:
     cpu, begin = time.process_time(), time.perf_counter()
     ids = encode(given)
     wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
-    if isinstance(ids, int):  # it only counts
+    if isinstance(ids, int):  # a mode that only counts
         return {"s": wall, "cpu_s": cpu, "tokens": ids, "digest": None}
     array = peers.as_array(ids)
     return {

@@ -1,4 +1,4 @@
-"""The house rules that a program can check: floors, rings, rooms. See `docs/architecture.md`."""
+"""The house rules that a program can check: floors, cycles, rooms. See `docs/architecture.md`."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_no_import_goes_up() -> None:
     assert architecture.upward_imports(GRAPH, FLOORS) == []
 
 
-def test_there_is_no_ring() -> None:
-    assert architecture.rings(GRAPH) == []
+def test_there_is_no_cycle() -> None:
+    assert architecture.cycles(GRAPH) == []
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_there_is_no_ring() -> None:
         ("engines.texts", "encoding"),
     ],
 )
-def test_a_ring_that_is_put_back_is_found(module: str, other: str) -> None:
+def test_a_cycle_that_is_put_back_is_found(module: str, other: str) -> None:
     graph = {name: set(others) for name, others in GRAPH.items()}
     graph[module].add(other)
-    found = architecture.rings(graph)
+    found = architecture.cycles(graph)
     assert len(found) == 1
     assert {module, other} <= set(found[0])
 

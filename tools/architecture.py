@@ -1,9 +1,9 @@
-"""Who imports whom, and the floors that this must respect: for a test, and for a table.
+"""Imports between modules, and the floors that they must respect; for a test and a table.
 
     python tools/architecture.py            the table of layers, in Markdown
     python tools/architecture.py --write    the same, into docs/architecture.md
 
-All imports count: those at the top of a file, those inside functions, those for types only.
+All imports count: at the top of a file, inside functions, and for types only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def read_floors(text: str) -> list[Floor]:
 
 def import_graph(package: Path) -> dict[str, set[str]]:
     """Each module of the package (`encoding`, `formats.gpt2`; the root is `streamtok`), and the
-    modules of the package that it imports. A compiled module is known by its stub or its source.
+    modules of the package that it imports. Compiled modules are found by their stub or source.
     """
     files: dict[str, list[Path]] = {}
     for path in sorted(package.rglob("*")):
@@ -95,7 +95,7 @@ def _imports(name: str, path: Path, files: Container[str]) -> set[str]:
 
 
 def floor_of(module: str, floors: Iterable[Floor]) -> int:
-    """The number of the floor that the longest matching name puts a module on; -1: none does."""
+    """The number of a module's floor, by the longest matching name; -1 if none matches."""
     best, number = "", -1
     for at, floor in enumerate(floors):
         for member in floor.members:
@@ -106,7 +106,7 @@ def floor_of(module: str, floors: Iterable[Floor]) -> int:
 
 
 def upward_imports(graph: Graph, floors: list[Floor]) -> list[tuple[str, str]]:
-    """(module, what it imports from a higher floor)."""
+    """(module, a module that it imports from a higher floor)."""
     return [
         (module, other)
         for module, others in sorted(graph.items())
@@ -115,7 +115,7 @@ def upward_imports(graph: Graph, floors: list[Floor]) -> list[tuple[str, str]]:
     ]
 
 
-def rings(graph: Graph) -> list[list[str]]:
+def cycles(graph: Graph) -> list[list[str]]:
     """Modules that import one another, however indirectly: strongly connected components of more
     than one module (Tarjan, 1972).
     """

@@ -77,7 +77,7 @@ def finds(text: str, where: str, line: int = 1) -> Iterator[Find]:
 def prose(markdown: str, code: bool = False) -> str:
     """A document without code, links' targets and generated parts; lines stay where they are.
 
-    code: keep what stands in single backticks.
+    code: keep text in single backticks.
     """
 
     def blank(match: re.Match[str]) -> str:

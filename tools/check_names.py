@@ -1,10 +1,10 @@
-"""Check that the files which documents name are there.
+"""Check that the files that documents name exist.
 
     python tools/check_names.py
 
-A name is what stands in backticks and ends as a source file does, or begins with a folder of the
-project. It may start at the top, at the document's folder, or anywhere in `streamtok`. Names that
-end in `_x.py` stand for any name. The change log is left out: it speaks of files that are gone.
+A name is text in backticks that ends like a source file, or begins with a folder of the project. It
+may be relative to the top, to the document's folder, or to any folder in `streamtok`. Names that
+end in `_x.py` are placeholders. The change log is skipped: it names files that no longer exist.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def is_there(name: str, document: Path) -> bool:
 
 
 def missing_names(document: Path) -> list[str]:
-    """One message for each name in a document that no file has."""
+    """One message for each name in a document that does not exist."""
     where = document.relative_to(ROOT)
     return [
         f"{where}:{number}: there is no {name}"

@@ -1,10 +1,9 @@
-"""Check a built site: its links lead somewhere, and nothing in it comes from another host.
+"""Check a built site: its links work, and nothing in it is loaded from another host.
 
     python tools/check_site.py build/site
 
-A link to another page must name a page that is there, and an anchor on it. Styles, scripts and
-pictures must be files of the site. Links of the text to other hosts are left to
-`nox -s links`, which needs a network.
+A link to another page must name an existing page, and an anchor on it. Styles, scripts and pictures
+must be files of the site. `nox -s links` checks links to other hosts, which needs a network.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# Elements that a browser fetches by itself, and the attribute that says what.
+# Elements that a browser fetches by itself, and the attribute with the URL.
 FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
 _CSS = re.compile(r"url\(\s*[\"']?([^\"')]+)|@import\s+[\"']([^\"']+)")
 
@@ -47,7 +46,7 @@ def is_elsewhere(link: str) -> bool:
 
 
 def problems(site: Path) -> list[str]:
-    """One message for each thing that is wrong."""
+    """One message for each problem."""
     pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
     found = [] if pages else [f"{site}: there are no pages"]
     for path, page in pages.items():

@@ -1,4 +1,4 @@
-"""Compare what is written over `_core/vector/` with plain C, also for other processors.
+"""Compare the code that uses `_core/vector/` with plain C, also for other processors.
 
     python tools/check_tiers.py
     CC=aarch64-linux-gnu-gcc RUN=qemu-aarch64 python tools/check_tiers.py
@@ -164,7 +164,7 @@ int main(int count, char **files) {
     return differing != 0;
 }
 """
-SUBSTITUTES = 0x10000 + 4  # bytes of the table in the program
+SUBSTITUTES = 0x10000 + 4  # bytes of the table in the C program
 # 13 classes of characters, where the bundled ones have at most 9
 MANY_CLASSES = r"[as]+v?|[vl]+d?|[dS]+A?|/+1?|'+s?|\d+,?|\s+|[^\s\dasvldS/']"
 
@@ -183,7 +183,7 @@ def main() -> int:
             files += [Path(folder, name), Path(folder, f"{name}.substitutes")]
             files[-2].write_bytes(pattern.windows.to_bytes())
             table = pattern.substitutes.tobytes()
-            table = table[:128] + table[128:].replace(b"\0", b"\xff")  # as `Scanner` makes it
+            table = table[:128] + table[128:].replace(b"\0", b"\xff")  # as in `Scanner`
             files[-1].write_bytes(table.ljust(SUBSTITUTES, b"\0"))
         compiler = shlex.split(os.environ.get("CC", "cc"))
         options = ["-O2", "-Wall", "-static", f"-I{CORE}", str(source), "-o", str(program)]

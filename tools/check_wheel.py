@@ -1,10 +1,11 @@
-"""Check an installed streamtok on any platform, with nothing but what it needs itself.
+"""Check an installed streamtok on any platform, with only its own dependencies.
 
     python tools/check_wheel.py
 
-Streams against whole texts, and both against the slow reference in plain Python; decoding, saved
-states, threads, a trained vocabulary, and the command line. The test suite does far more, but needs
-other tokenizers, which are not to be had everywhere. A minute on a slow machine.
+Compares streams with whole texts, and both with the slow reference in plain Python; checks
+decoding, saved states, threads, a trained vocabulary and the command line. The test suite does far
+more, but needs other tokenizers, which are not available everywhere. Takes a minute on a slow
+machine.
 """
 
 from __future__ import annotations

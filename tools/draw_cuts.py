@@ -2,7 +2,7 @@
 
     python tools/draw_cuts.py
 
-The ids are those that streamtok gives; a test draws the picture again and compares.
+The ids are streamtok's own; a test draws the picture again and compares it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ STYLE = """\
 
 
 def rows() -> dict[str, list[tuple[int, str]]]:
-    """Title to (id, the text it stands for)."""
+    """{title: [(id, its text)]}."""
     enc = streamtok.get_encoding(ENCODING)
     stream = enc.stream_encoder()
     streamed = [id for chunk in CHUNKS for id in stream.encode(chunk)] + stream.flush()
@@ -84,7 +84,7 @@ def draw() -> str:
 
 
 def placed(row: list[tuple[int, str]]) -> set[tuple[int, int]]:
-    """(where it begins, id) of each token."""
+    """(start, id) of each token."""
     found, at = set(), 0
     for id, text in row:
         found.add((at, id))

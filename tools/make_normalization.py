@@ -1,15 +1,16 @@
-"""Write `streamtok/data/normalization.txt`: the character sets that normalizers are made of.
+"""Write `streamtok/data/normalization.txt`: the character sets that normalizers use.
 
 The source is `tokenizers` 0.23.3 itself, asked about every code point. Its crates have different
 Unicode versions: 9.0 for NFC, NFD, NFKC, NFKD and StripAccents, 8.0 for BertNormalizer's controls
-and accents, 17.0 for lower case, white space and grapheme clusters. `docs/normalizers.md` says what
-follows. Python's `unicodedata`, which is at least 13.0, only says which two characters a character
-was composed of; that never changes (https://www.unicode.org/policies/stability_policy.html).
+and accents, 17.0 for lower case, white space and grapheme clusters. `docs/normalizers.md` describes
+the consequences. Python's `unicodedata`, which is at least 13.0, is used only for canonical
+compositions of two characters, which never change
+(https://www.unicode.org/policies/stability_policy.html).
 
     python tools/make_normalization.py            # writes the file
-    python tools/make_normalization.py --check    # fails if the file is another
+    python tools/make_normalization.py --check    # fails if the file differs
 
-A line of the file is a name and what it stands for: ranges of code points, in hexadecimal.
+Each line of the file has a name and ranges of code points, in hexadecimal.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FIRST_PYTHON_UNICODE = 13  # of Python 3.10
 
 
 def ranges(chars: Iterable[str]) -> str:
-    """The code points of `chars`, as a line of the file has them."""
+    """The code points of `chars`, as written in a line of the file."""
     found: list[list[int]] = []
     for point in sorted(map(ord, chars)):
         if found and found[-1][1] == point - 1:
@@ -46,14 +47,13 @@ def ranges(chars: Iterable[str]) -> str:
 
 
 def form_sets() -> dict[str, set[str]]:
-    """For each form, how its characters hang together with their neighbours.
+    """For each form, how its characters interact with their neighbours.
 
-    FORM_joins: what may change with, or move before, a character before it.
-    FORM_changes: what changes by itself, and does not join.
-    FORM_opens: what may change with a character behind it that joins.
+    FORM_joins: may change with, or move before, the character before it. FORM_changes: changes by
+    itself, and does not join. FORM_opens: may change with a following character that joins.
     """
     apply = {form: getattr(normalizers, form)().normalize_str for form in FORMS}
-    # Characters whose combining class is not 0 move before U+0345 (240) or behind U+0334 (1).
+    # Characters whose combining class is not 0 move before U+0345 (240) or after U+0334 (1).
     nfd = apply["NFD"]
     single = [char for char in ALL if nfd(char) == char]
     marks = {
@@ -85,18 +85,18 @@ def form_sets() -> dict[str, set[str]]:
 
 
 def cluster_sets() -> dict[str, set[str]]:
-    """What the rules for grapheme clusters (UAX #29) ask of a character.
+    """The classes of characters in the rules for grapheme clusters (UAX #29).
 
-    Precompiled tells: of a cluster of less than 6 bytes that begins with a key, nothing but the
-    key's replacement is left. Hangul and flags are those of `regex`: they are stable. Precomposed
-    syllables of Hangul are left out, because their code points tell what they are.
+    They are tested with Precompiled, which replaces a whole cluster of less than 6 bytes that
+    begins with a key. Hangul and flags are those of `regex`: they are stable. Precomposed Hangul
+    syllables are left out, because their code points determine their class.
     """
     sets = {
         name: {char for char in ALL if regex.match(rf"\p{{GCB={value}}}", char)}
         for name, value in (("l", "L"), ("v", "V"), ("t", "T"), ("flag", "Regional_Indicator"))
     }
     mark, picture = "\u0301", "\xa9"
-    k, virama, kh = "\u0915", "\u094d", "\u0916"  # of Devanagari
+    k, virama, kh = "\u0915", "\u094d", "\u0916"  # Devanagari
     after_a = replacing("a")
     joined = {char for char in ALL if after_a("a" + char) == "X"} - {"\n", "\u200d"}
     at_picture = replacing(picture)
@@ -131,7 +131,7 @@ def cluster_sets() -> dict[str, set[str]]:
 
 
 def replacing(*keys: str) -> Callable[[str], str]:
-    """Precompiled, with a map that makes an X of each of these keys."""
+    """Precompiled, with a map that replaces each of these keys by X."""
     replace: Callable[[str], str] = normalizers.Precompiled(
         write_charsmap(dict.fromkeys(keys, "X"))
     ).normalize_str
@@ -139,7 +139,7 @@ def replacing(*keys: str) -> Callable[[str], str]:
 
 
 def dropped(step: normalizers.Normalizer) -> set[str]:
-    """What the step leaves out."""
+    """The characters that the step removes."""
     return {char for char in ALL if step.normalize_str(f"a{char}b") == "ab"}
 
 
@@ -151,7 +151,7 @@ def lines() -> list[str]:
     bert = normalizers.BertNormalizer
     sets["bert_accents"] = dropped(bert(**{**off, "strip_accents": True}, lowercase=False))
     sets["bert_controls"] = dropped(bert(**{**off, "clean_text": True}, lowercase=False))
-    # Lower case, as far as a Python that is not newer than 3.10 does not know it.
+    # Lower case that Python 3.10 lacks.
     lower = normalizers.Lowercase().normalize_str
     newer = {}
     for char in ALL:
@@ -171,7 +171,7 @@ def is_newer(*chars: str) -> bool:
 
 
 def main() -> None:
-    """Write the file, or compare it."""
+    """Write the file, or check it."""
     if version("tokenizers") != TOKENIZERS_VERSION:
         raise SystemExit(f"expected tokenizers=={TOKENIZERS_VERSION}")
     text = "\n".join(lines()) + "\n"

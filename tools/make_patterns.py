@@ -1,13 +1,12 @@
 """Write `streamtok/data/patterns.bin`: the compiled tables of well-known patterns.
 
 Compiling takes tens of milliseconds, reading the tables a fraction of one. The file is only a
-cache. `tests/patterns/test_pattern.py` compiles each pattern and expects equal tables. So it fails
-after a change to the compiler or to `unicode.npz`, until someone runs
+cache. `tests/patterns/test_pattern.py` compiles each pattern and expects equal tables. After a
+change to the compiler or to `unicode.npz`, run
 
     python tools/make_patterns.py
 
-Patterns are copied exactly from the encodings that use them, because the text of a pattern is the
-key of its tables.
+The text of a pattern is the key of its tables, so it must be exactly that of the encodings.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from streamtok.patterns.splits import Split
 
 OUTPUT = Path(__file__).resolve().parent.parent / "streamtok" / "data" / "patterns.bin"
 
-# As first published by OpenAI; tiktoken writes it as R50K_PATTERN now.
+# As first published by OpenAI; tiktoken now uses the form of R50K_PATTERN.
 _GPT2_FIRST = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 SOURCES = [
     _GPT2_FIRST,
@@ -48,7 +47,7 @@ SEQUENCES = [DEEPSEEK_V3_PATTERNS]
 
 
 def automata() -> dict[str, Pattern]:
-    """All of them, compiled."""
+    """All patterns, compiled, by source."""
     made = [Pattern(source, compile_tables(source)) for source in SOURCES]
     made += [
         SplitSequence(splits, tables=compose(tuple(map(Split, splits)))) for splits in SEQUENCES

@@ -1,9 +1,9 @@
-"""Write `streamtok/data/unicode.npz`: the character sets that patterns are made of.
+"""Write `streamtok/data/unicode.npz`: the character sets that patterns use.
 
 The sets come from one pinned release of the `regex` package. Its Unicode version, 16.0, is that of
-the Rust `regex` crate in tiktoken 0.14. Later releases must not be used: they have later Unicode
-versions, in which thousands of characters change class. Python's `unicodedata` is not used,
-because its Unicode version changes with Python's.
+the Rust `regex` crate in tiktoken 0.14. Later releases must not be used: in their Unicode versions,
+thousands of characters change class. Python's `unicodedata` is not used, because its Unicode
+version changes with Python's.
 
     pip install --target some-folder regex==2025.7.34
     PYTHONPATH=some-folder python tools/make_unicode.py            # writes the file
@@ -11,8 +11,8 @@ because its Unicode version changes with Python's.
 
 In the file, a set is a sorted list of toggles (see `patterns.unicode_classes.CharSet`), stored as
 differences. A fold class is a list of characters that `(?i:...)` treats as equal. `--check` needs
-tiktoken and some seconds: it compares every set on every code point, and the fold classes on every
-cased character. The tests compare the sets that real patterns use.
+tiktoken and takes some seconds: it compares every set on every code point, and the fold classes on
+every cased character. The tests compare the sets that real patterns use.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ SCRIPTS = """
     Vai Warang_Citi Yi
 """
 
-# tiktoken decides where its engine and `regex` disagree. They do so once: in `regex`, the dotted
-# and dotless i of Turkish are case variants of i and I; in Rust they are not.
+# Where tiktoken's engine and `regex` disagree, tiktoken wins. This happens once: in `regex`, the
+# dotted and dotless i of Turkish are case variants of i and I; in Rust they are not.
 FOLD_OVERRIDES = {"i": "iI", "I": "iI", "\u0130": "\u0130", "\u0131": "\u0131"}
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -65,7 +65,7 @@ ALL_TEXT = "".join(map(chr, CODE_POINTS))  # without surrogates, which tiktoken 
 
 
 def members(pattern: str, text: str = ALL_TEXT) -> list[int]:
-    """The code points of `text` that `regex` matches with `pattern`, a single set."""
+    """The code points of `text` that `regex` matches with `pattern`, which is one set."""
     return [ord(char) for char in regex.findall(pattern, text)]
 
 
@@ -75,7 +75,7 @@ def pattern_of(name: str) -> str:
 
 
 def cased_text() -> str:
-    """All characters that have a case variant, and some others."""
+    """All characters with a case variant, and some others."""
     return "".join(regex.findall(r"\p{CWCM}|\p{CWCF}|\p{Lu}|\p{Ll}|\p{Lt}", ALL_TEXT))
 
 
@@ -117,7 +117,7 @@ def write() -> None:
 
 
 def check() -> int:
-    """Compare the file with tiktoken. Returns the number of sets that differ."""
+    """Compare the file with tiktoken; return the number of sets that differ."""
     import tiktoken
 
     if version("tiktoken") != TIKTOKEN_VERSION:
@@ -125,7 +125,7 @@ def check() -> int:
     byte_ranks = {bytes([value]): value for value in range(256)}
 
     def kept(pattern: str, text: str) -> list[int]:
-        # Characters outside of the pattern are left out, so that only the set remains.
+        # Characters that the pattern does not match are dropped, so only the set remains.
         encoding = tiktoken.Encoding(
             "check", pat_str=pattern, mergeable_ranks=byte_ranks, special_tokens={}
         )
@@ -149,7 +149,7 @@ def check() -> int:
 
 
 def report(name: str, ours: list[int], theirs: list[int]) -> bool:
-    """Print where two lists of code points differ. Returns whether they do."""
+    """Print where two lists of code points differ; return whether they do."""
     difference = sorted(set(ours) ^ set(theirs))
     if difference:
         print(f"{name}: {len(difference)} differ, the first is U+{difference[0]:04X}")

@@ -87,9 +87,9 @@ def download_gpt2_merges() -> str:
 
 
 def gpt2_ranks() -> dict[bytes, int]:
-    """The ranks that GPT-2's merges make.
+    """The tokens of GPT-2 and their ranks.
 
-    The bytes have the first ranks, in the order of the byte alphabet. Each merge adds one token.
+    Single bytes have the first ranks, in the order of the byte alphabet. Each merge adds one token.
     """
     tokens = [bytes([byte]) for byte in BYTES_IN_ORDER]
     version, *merges, end = download_gpt2_merges().split("\n")

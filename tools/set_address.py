@@ -1,10 +1,10 @@
-"""Writes where the project lives into what PyPI shows: the links, and a README for PyPI.
+"""Write the project's address into what PyPI shows: the links, and a README for PyPI.
 
     python tools/set_address.py https://github.com/OWNER/streamtok v1.2.3
 
-The release workflow runs this before it builds, with the address of the repository that it runs
-in. So no address is in the tree, and a fork publishes its own. PyPI shows the README without the
-files beside it: relative links become links to the files of the tag, in PYPI.md.
+The release workflow runs this before it builds, with the address of its own repository. So the tree
+has no address, and a fork publishes its own. PyPI shows the README without the files next to it, so
+in PYPI.md relative links become links to the files of the tag.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 _README = 'readme = "README.md"\n'
-_TABLE = "[project.optional-dependencies]\n"  # the links stand before it
+_TABLE = "[project.optional-dependencies]\n"  # the links go before it
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\((?![a-z]+:|#)([^()\s]+)\)")
 
 
 def with_urls(pyproject: str, address: str, tag: str) -> str:
-    """The text of pyproject.toml with `[project.urls]`. Raises ValueError if it has them."""
+    """The text of pyproject.toml with `[project.urls]` added. Raises ValueError if it has them."""
     if (
         "[project.urls]" in pyproject
         or not pyproject.count(_TABLE) == pyproject.count(_README) == 1

@@ -37,7 +37,7 @@ def main() -> None:
         version=version,
         lang="python",
         load=load,
-        # As the reference: added tokens are found, and no special tokens are put around the text.
+        # Like the reference: added tokens are matched, and no special tokens go around the text.
         encode=lambda enc, text: enc.encode(text, allowed_special="all"),
         args=args,
     )

@@ -1,9 +1,9 @@
-"""What autodoc needs to be told: signatures of compiled methods, examples, plain text.
+"""For autodoc: signatures of compiled methods, examples, and docstrings as plain text.
 
 The core is compiled without types in its signatures; its stubs (`.pyi`) have them. Examples that
 are not in a docstring are in `reference/examples/*.txt`: a line `# name`, then the example. Tests
-run them (`tests/docs/test_reference.py`). Docstrings are plain text with code in single backticks;
-what would be markup of reStructuredText in them is escaped.
+run them (`tests/docs/test_reference.py`). Docstrings are plain text with code in single backticks.
+Characters that would be reStructuredText markup are escaped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARKUP = re.compile(r"([*|_\\\\])")
 
 
 def read_examples(folder: Path = DOCS / "reference" / "examples") -> dict[str, str]:
-    """Public name, such as "Encoding.encode", to its example. ValueError if one comes twice."""
+    """{public name, such as "Encoding.encode": example}. Raises ValueError for duplicates."""
     found: dict[str, str] = {}
     for path in sorted(folder.glob("*.txt")):
         parts = _NAME.split(path.read_text("utf-8"))
@@ -36,7 +36,7 @@ def read_examples(folder: Path = DOCS / "reference" / "examples") -> dict[str, s
 
 @cache
 def stub_signatures() -> dict[str, tuple[str, str]]:
-    """Method name to (arguments without self, result), of the classes in the core's stub."""
+    """{method name: (arguments without self, result)} of the classes in the core's stub."""
     import streamtok
 
     stub = Path(streamtok.__file__).parent / "_core" / "encode.pyi"
@@ -57,14 +57,14 @@ def stub_signatures() -> dict[str, tuple[str, str]]:
 def add_signature(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: Any, result: Any
 ) -> tuple[str, str] | None:
-    """The stub's signature, with types, in place of the one that autodoc has seen, if any."""
+    """Replace the signature that autodoc found by the stub's, if there is one."""
     if what not in ("method", "function"):
         return None
     return stub_signatures().get(getattr(obj, "__qualname__", ""))
 
 
 def escaped(lines: list[str]) -> list[str]:
-    """The lines of a docstring; outside of code and examples, nothing in them is markup."""
+    """The lines of a docstring, with markup escaped outside of code and examples."""
     done, is_example = [], False
     for line in lines:
         is_example = line.lstrip().startswith(">>>") or (is_example and bool(line.strip()))

@@ -67,7 +67,7 @@ class CommandLine(SphinxDirective):
 
 
 def _spellings(action: argparse.Action, formatter: argparse.HelpFormatter) -> Iterator[str]:
-    """Each way to write it, with its value."""
+    """Each spelling of an option, with its value."""
     if not action.option_strings:
         yield formatter._format_args(action, str(action.metavar or action.dest))
         return
