@@ -1,5 +1,5 @@
-"""What other units of the core use of `encode.pyx`, what of it tests change, and what several of its
-files use by size: constants and structs. So the files do not depend on the order of their includes.
+"""What `encode.pyx` shares: declarations for other units of the core, variables that tests set, and the
+constants and structs that several of its files need, so that the files can be included in any order.
 """
 
 cimport cython
@@ -23,7 +23,7 @@ from streamtok._core.simd cimport (
 )
 from streamtok._core.types cimport i32, i64, u8, u16, u32, u64
 
-# How this processor does what can be done in several ways (merge/strategy.pxi)
+# Implementations chosen for this processor (merge/strategy.pxi)
 
 cdef struct Strategy:
     st_merge_batch_function* merge_batch
@@ -31,7 +31,7 @@ cdef struct Strategy:
     st_find_pair_function* find_pair
     st_transcode_function* transcode
     st_leads_function* leads
-    u64 look_period                     # milliseconds between two looks at signals
+    u64 look_period                     # milliseconds between two checks for signals
 
 cdef Strategy strategy
 
@@ -49,8 +49,8 @@ cdef enum Kind:
 cdef class ArrayView:
     cdef Py_buffer buffer
     cdef void* data
-    cdef size_t size            # numbers in all
-    cdef size_t columns         # of the last dimension
+    cdef size_t size            # number of elements
+    cdef size_t columns         # size of the last dimension
 
 cdef ArrayView read_array(object array, Kind kind, str name, int dimensions=*)
 cdef void* array_memory(object array, Kind kind) except? NULL
@@ -64,9 +64,9 @@ cdef struct Text:
     bint has_view
     void* owner         # a bytes object that holds the data, or NULL
 
-cdef const void* hash_secret() noexcept     # of the tables of this unit
+cdef const void* hash_secret() noexcept     # for the hash tables of this unit
 
-cdef struct TextBuffer:     # memory for the UTF-8 of one text after the other
+cdef struct TextBuffer:     # reusable memory for the UTF-8 of a text
     u8* bytes
     size_t size
 
@@ -74,7 +74,7 @@ cdef int text_open(Text* text, TextBuffer* buffer, object data, str errors) exce
 cdef void text_close(Text* text) noexcept
 cdef str explain(u8 byte, i32 why)
 
-# What gives the ids of pre-tokens, if not merges of their bytes (models/)
+# Models that produce ids other than by merging bytes (models/)
 
 cdef struct ScanTables      # below
 
@@ -82,7 +82,7 @@ cdef struct Trie:
     u32* first              # [n + 1] the children of node i are first[i] .. first[i + 1] - 1
     u8* labels              # [n] the byte that leads to node i
     u32* values             # [n] id of the piece that ends at node i, or NONE
-    u32[256] begins         # the children of the root by their bytes, or NONE
+    u32[256] begins         # [256] child of the root for each byte, or NONE
     u32 n
 
 cdef enum ModelKind:
@@ -97,77 +97,78 @@ cdef enum StageKind:        # see models/stages.pxi
     MARK
     SYMBOLS
 
-cdef struct Symbols:        # what a model of words writes characters as
-    Trie names              # their numbers
-    u32 inside              # the node where those begin that are not a word's first, or NONE
-    const u8* prefix        # that leads there
+cdef struct Symbols:        # how a model of words writes characters
+    Trie names              # symbol numbers by name
+    u32 inside              # the node that symbols inside a word begin at, or NONE
+    const u8* prefix        # of symbols inside a word; leads to `inside`
     size_t prefix_size
-    const u8* suffix        # of a word's last
+    const u8* suffix        # of the last symbol of a word
     size_t suffix_size
-    u32 unknown             # stands for a character without a symbol; NONE: leave the character out
-    bint fuses              # a run of these is one
-    const u32* byte_symbols # [256] of what has none, or NONE; NULL: there are none
+    u32 unknown             # symbol for a character without one; NONE: drop the character
+    bint fuses              # a run of unknown characters is one symbol
+    const u32* byte_symbols # [256] ids for the bytes of a character without a symbol, or NONE; NULL: no
+                            # such ids
 
 cdef struct Stage:
     StageKind kind
-    const ScanTables* tables    # CUT: its pattern,
-    u32 behavior                # and what is done with its matches: `CutBehavior`
-    u8[4] mark                  # MARK: what becomes of a space,
+    const ScanTables* tables    # CUT: the pattern,
+    u32 behavior                # and what to do with its matches: `CutBehavior`
+    u8[4] mark                  # MARK: the replacement for a space,
     u32 mark_size
-    bint puts_mark              # and is before all, too
+    bint puts_mark              # and whether it is put before the text, too
     Symbols symbols
 
 cdef struct Model:
     ModelKind kind
     Trie trie
-    u32 inside              # the node where pieces begin that are not a word's first, or NONE
-    u32 unknown             # the id of what has no pieces; NONE: that is an error
-    u64 most_characters     # of a word that is not unknown
-    u32 longest             # bytes of the longest piece
+    u32 inside              # the node that pieces inside a word begin at, or NONE
+    u32 unknown             # id of text without pieces; NONE: that is an error
+    u64 most_characters     # longest word, in characters, that is not unknown
+    u32 longest             # longest piece, in bytes
     const double* scores    # [n_scores] by id
     u32 n_scores
     double unknown_score    # of a character that is not a piece
-    const u32* byte_ids     # [256] of the bytes of what has no pieces; NULL: it becomes `unknown`
-    bint is_sentencepiece   # as SentencePiece does it: models/unigram.pxi
-    const Stage* stages     # what is done to each pre-token before, one after the other
+    const u32* byte_ids     # [256] ids for the bytes of text without pieces; NULL: use `unknown`
+    bint is_sentencepiece   # follow SentencePiece: models/unigram.pxi
+    const Stage* stages     # [n_stages] applied to each pre-token first, in order
     size_t n_stages
 
 @cython.final
 cdef class PieceModel:
     cdef Model c
     cdef Stage* stages
-    cdef list _owners       # of the memory that `c` points to
+    cdef list _owners       # keep alive the memory that `c` points to
     cdef readonly u32 max_id
 
 # Tokens (tokens/table.pxi)
 
 cdef struct Tokens:
-    const u8* blob              # bytes of all tokens, end to end, in order of rank
+    const u8* blob              # bytes of all tokens, concatenated in order of rank
     const u32* offsets          # [n + 1] token i is blob[offsets[i]:offsets[i + 1]]
-    const u32* ids              # [n] public id of token i; NONE: it leaves as its bytes
-    const u32* ties             # [n] order of the merges into a token, ties to the left; NULL: its number
-    const u32* byte_ids         # [256] ids of the bytes of such tokens; NULL: there are none
+    const u32* ids              # [n] public id of token i; NONE: emit its bytes instead
+    const u32* ties             # [n] rank of the merges into token i, leftmost first if equal; NULL: i
+    const u32* byte_ids         # [256] ids of single bytes, for tokens without an id; NULL: all tokens have ids
     u32 n
-    u32 longest                 # bytes of the longest token
-    u32 longest_unreachable     # bytes of the longest token that its own merges do not build; 0: none
-    u64* unreachable            # bit set of the hashes of such tokens: the bits that are left of them
-    u32 unreachable_shift       # after shifting right by so many
+    u32 longest                 # longest token, in bytes
+    u32 longest_unreachable     # longest token that its own merges do not build, in bytes; 0: none
+    u64* unreachable            # bit set of the hashes of such tokens, each shifted right
+    u32 unreachable_shift       # by this many bits
     u32 byte_token[256]
     u32* byte_pairs             # [256 * 256] token made of two bytes, or NONE
     u64* slots                  # bytes -> token: fingerprint << 32 | token + 1, 0 = empty
     u64 slot_mask
     st_pairs pairs              # pair of tokens -> token
     u32* lefts                  # [n] bytes of the left part of a token's last merge; 0: bytes, unreachable
-    u32* sorted                 # [n] tokens in order of their bytes, or NULL until it is asked for
+    u32* sorted                 # [n] tokens in order of their bytes; NULL until needed
     u64* openings               # bit set of hashed 4-byte openings of tokens, see has_opening
-    const Model* model          # what gives the ids of pre-tokens; NULL: merges
+    const Model* model          # produces the ids of pre-tokens; NULL: merges do
 
 @cython.final
 cdef class TokenTable:
     cdef Tokens c
-    cdef list _owners                          # of the memory that `c` points to
+    cdef list _owners                          # keep alive the memory that `c` points to
     cdef readonly u32 max_id
-    cdef readonly bint is_dense                # the ids are 0 .. n - 1, in order
+    cdef readonly bint is_dense                # whether the ids are 0 .. n - 1, in order
     cdef const Tokens* tokens(self) noexcept nogil
 
 # Lists of ids (base/shared_ints.pxi)
@@ -180,20 +181,20 @@ cdef enum:
     MARKED_BLOCKS = 32      # blocks of 64 bytes that are marked at a time
     MARKED_FROM = 128       # bytes from which characters that are not ASCII are worth a second look
 
-cdef struct Scan:           # where a walk stands; positions are relative to the caller's buffer
+cdef struct Scan:           # state of a walk; positions are relative to the caller's buffer
     size_t start            # of the open pre-token
     size_t accept           # end of the longest match so far; == start: none
     size_t position         # of the next byte to look at
     u32 state               # 1 at the start of a pre-token
-    bint committed          # `start` is not where the pre-token began: its tokens up to there are out
-    double score            # of these, by Unigram
+    bint committed          # the pre-token began before `start`: its tokens up to there are emitted
+    double score            # Unigram's score of those tokens
 
-cdef struct Marks:          # what the windows say about buffer[base : base + 64 * blocks]
-    size_t first            # where the text begins that the windows may look at
+cdef struct Marks:          # result of the windows for buffer[base : base + 64 * blocks]
+    size_t first            # start of the text that the windows may read
     size_t base
     size_t blocks
-    bint tells_gaps         # `scan` makes ends negative where no pre-token begins
-    bint is_squeezed        # the last ones are from one byte for each character, so the next ones may be
+    bint tells_gaps         # `scan` negates the ends of characters that no pre-token covers
+    bint is_squeezed        # the last blocks were squeezed to one byte a character, so the next ones may be
     u64[MARKED_BLOCKS] begins
     u64[MARKED_BLOCKS] open
 
@@ -202,18 +203,18 @@ cdef struct ScanTables:
     u32 row_bits
     u32 n_classes
     const u8* bmp           # [0x10000] class of the code point
-    const u8* final         # [n_states] whether the pre-token may end at the end of input
+    const u8* final         # [n_states] whether a pre-token may end here if the input does
     const u16* pages        # [0x110000 >> 7] block of the code points
     const u8* blocks        # [n_blocks * 128] class of the code point
-    u32 surrogate           # class of a byte that is not UTF-8 (a lone surrogate to Python)
-    const u8* settled       # [n_states] whether the pre-token surely goes up to here at least
+    u32 surrogate           # class of a byte that is not UTF-8 (in Python, a lone surrogate)
+    const u8* settled       # [n_states] whether the pre-token is certain to extend at least this far
     st_windows* windows     # NULL: there are none
     const u8* substitutes   # [ST_SUBSTITUTES_SIZE] ASCII or ST_NO_SUBSTITUTE; NULL: there are none
     st_mark_function* mark
-    size_t marked_from      # bytes from which it is faster than a walk, at most MARKED_FROM,
-    size_t extra_from       # and of a last block
-    const u8* begins        # by ASCII byte, then by class: whether a pre-token can begin; NULL: all can
-    const u64* margins      # [128] by what a pre-token begins with: the bytes before its second; 0: none
+    size_t marked_from      # bytes from which marking is faster than a walk, at most MARKED_FROM,
+    size_t extra_from       # and the same for the last block
+    const u8* begins        # by ASCII byte, then by class: whether a pre-token can begin so; NULL: always
+    const u64* margins      # [128] by first character of a pre-token: seven stand-ins before it, and itself; 0: none
     st_positions_function* put_positions
     st_squeeze_function* squeeze
     st_deposit_function* deposit
@@ -239,7 +240,7 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
 cdef class Scanner:
     cdef ScanTables c
     cdef st_windows windows
-    cdef list _owners           # of the arrays that `c` points to
+    cdef list _owners           # keep alive the arrays that `c` points to
     cdef readonly u32 n_states
     cdef const ScanTables* tables(self) noexcept nogil
     cdef const void* own(self, array, Kind kind, str name, int dimensions) except NULL
@@ -247,22 +248,22 @@ cdef class Scanner:
 # Signals (base/signals.pxi)
 
 cdef struct Watch:
-    u64 looked              # when handlers ran last, in milliseconds
+    u64 looked              # when signal handlers last ran, in milliseconds
 
 # Merging (merge/merge.pxi, merge/segments.pxi)
 
-cdef struct Node:       # of the linked list, which begins with one for each byte
+cdef struct Node:       # of the linked list, which starts with one node for each byte
     u32 previous
     u32 next
     u32 token
-    u32 version         # merges so far: a candidate that carries an older one is stale
+    u32 version         # merges so far; a candidate with an older version is stale
 
 cdef struct Candidate:  # of the heap: a pair that may merge, ordered by rank, then position
     u64 key             # rank << 32 | position of the left node
-    u32 left_version    # the version stamps of its nodes when it was pushed
+    u32 left_version    # versions of its nodes when it was pushed
     u32 right_version
 
-cdef struct Merger:     # scratch of one thread, grown as needed
+cdef struct Merger:     # scratch memory of one thread, grown as needed
     Node* nodes
     Candidate* heap
     size_t capacity     # nodes; the heap holds three times as many candidates
@@ -276,41 +277,41 @@ cdef struct Growing:    # tokens; `items` is moved by realloc
 
 cdef enum:
     SEGMENT = ST_SHORT          # bytes
-    STRIDE = 48                 # from one segment to the next; the rest is where two of them may agree
+    STRIDE = 48                 # from one segment to the next; in the rest, two segments may agree
     OVERLAP = SEGMENT - STRIDE
-    SEGMENTS = 64               # the most that are merged together
-    MISSES = 6                  # segments of a round that do not agree: longer ones pay then
-    LONG_SEGMENT = 1024         # bytes where short segments do not pay: these go to the heap
+    SEGMENTS = 64               # most segments that are merged together
+    MISSES = 6                  # disagreeing segments of a round from which longer segments pay
+    LONG_SEGMENT = 1024         # bytes; merged by the heap where short segments do not pay
     LONG_OVERLAP = 48
     LONGEST_PERIOD = 64         # bytes
-    FIRST_SHUN = 1 << 14        # bytes that are merged in these after MISSES; twice as many each time
+    FIRST_SHUN = 1 << 14        # bytes merged in long segments after MISSES; doubles each time
     LOOK_EVERY = 1 << 16        # bytes between two looks at the clock
 
 # The table of pre-tokens (cache/table.pxi)
 
 cdef enum:
-    BATCH = 256             # pre-tokens found, then looked up, at a time
+    BATCH = 256             # pre-tokens that are found, then looked up, together
     BIT_WORDS = BATCH // 64
-    CELL_NUMBERS = 4        # that a cell holds
+    CELL_NUMBERS = 4        # capacity of a cell
     IN_ARENA = 7                # count of a cell whose numbers are in the arena
-    LONG_PRETOKEN = 256     # longest pre-token whose ids are remembered
+    LONG_PRETOKEN = 256     # longest pre-token whose ids are cached, in bytes
 
-cdef struct Cell:           # a pre-token and its numbers, half a cache line
-    u64 low                 # bytes 0 .. 7, or the hash of more than 15
-    u64 high                # bytes 8 .. 14, or the size; above them 4 bits of length, of up to 15 bytes,
-                            # and 4 of count and IDLE (cache/growth.pxi)
-    u32[CELL_NUMBERS] numbers   # IN_ARENA: in 64 bits where its ids are in the arena, and the count
+cdef struct Cell:           # a pre-token and its numbers, in half a cache line
+    u64 low                 # bytes 0 .. 7; the hash, if there are more than 15
+    u64 high                # bytes 8 .. 14, or the size. The top byte has 4 bits of length, up to 15, and 4
+                            # for the count and IDLE (cache/growth.pxi)
+    u32[CELL_NUMBERS] numbers   # if IN_ARENA: the offset of the ids in the arena, in 64 bits, and the count
 
 cdef struct PretokenCells:
     Cell* cells
     u64 cell_mask
-    int cell_shift          # of a hash that gives the number of a cell
+    int cell_shift          # shift from a hash to a cell number
     size_t cells_used
     size_t cells_limit
-    u64 probes              # cells after which a look-up ends; 0: it goes on
-    u64 unasked             # flag of the count of a new cell
-    Cell nothing            # an empty cell, in place of one that is not found
-    u32* arena              # the numbers of IN_ARENA, after the bytes of long pre-tokens
+    u64 probes              # cells after which a look-up stops; 0: no limit
+    u64 unasked             # flag in the count of a new cell
+    Cell nothing            # an empty cell, returned if nothing is found
+    u32* arena              # numbers of IN_ARENA cells, after the bytes of long pre-tokens
     size_t arena_used
     size_t arena_size
 
@@ -318,83 +319,83 @@ cdef struct PretokenCells:
 
 cdef struct BestPath:           # the best path to a position of the pre-token
     double score
-    u32 start               # where its last piece begins; NONE: no path comes here
+    u32 start               # where its last piece begins; NONE: no path reaches this position
     u32 id
 
 cdef struct Lattice:
     BestPath* nodes             # [capacity]
     size_t capacity
 
-cdef struct IdSpan:          # of an id's text
-    u64 at                  # the id's number
+cdef struct IdSpan:          # span of an id's text
+    u64 at                  # index of the id
     u64 start
     u64 end
 
-cdef struct Origin:         # bytes of a pre-token
+cdef struct Origin:         # range of bytes of a pre-token
     u32 start
     u32 end
 
-cdef struct Staged:         # texts that stages have made, one after the other
+cdef struct Staged:         # texts that stages produced, concatenated
     u8* bytes               # [capacity]
-    Origin* origins         # [capacity] what each byte comes from
+    Origin* origins         # [capacity] source of each byte
     size_t size
     size_t capacity
-    u32 left_from           # of what it was made of, where that begins which depends on what follows
+    u32 left_from           # in the input: start of the part that depends on what follows
 
-# What one thread needs (cache/workspace.pxi)
+# State of one thread (cache/workspace.pxi)
 
 cdef enum:
-    COUNT_STEP = 1 << 16    # bytes of which the ids are counted at a time
-    MIDDLE_PRETOKEN = ST_SHORT      # longest pre-token that waits for others
-    PENDING = 512           # pre-tokens that wait to be merged, at most
-    UNIT = ST_UNIT          # bytes: what waits begins at multiples of it
-    RECENT_BITS = 10        # of a hash by which those that wait are found again
+    COUNT_STEP = 1 << 16    # bytes whose ids are counted at a time
+    MIDDLE_PRETOKEN = ST_SHORT      # longest pre-token that can be pending, in bytes
+    PENDING = 512           # most pending pre-tokens
+    UNIT = ST_UNIT          # bytes; pending pre-tokens are stored at multiples of it
+    RECENT_BITS = 10        # bits of a hash by which pending pre-tokens are looked up
     MOST_UNITS = PENDING * (MIDDLE_PRETOKEN // UNIT)
 
-cdef struct Gap:            # where the ids of a pre-token that waits belong
-    size_t at               # in `out`
-    u64 low                 # its key
+cdef struct Gap:            # where the ids of a pending pre-token belong
+    size_t at               # position in `out`
+    u64 low                 # the key of the pre-token
     u64 high
-    u16 piece               # its number among those that wait
+    u16 piece               # its index in `Waiting`
     u16 size
-    u16 count               # of ids, once it is merged
-    u16 original            # the first gap of the same pre-token
+    u16 count               # ids, once it is merged
+    u16 original            # index of the first gap of the same pre-token
 
-cdef struct Waiting:        # different new pre-tokens that are merged together
+cdef struct Waiting:        # distinct pending pre-tokens, to be merged together
     size_t count
-    size_t unit             # of `bytes` and `tokens` that is free
+    size_t unit             # next free unit of `bytes` and `tokens`
     u16[PENDING] units      # pre-token i begins at bytes[UNIT * units[i]], its tokens at tokens[…]
     u8[PENDING] sizes
-    u8[PENDING] counts      # of tokens
+    u8[PENDING] counts      # number of tokens
     u8* bytes
     u32* tokens
 
-cdef struct Work:               # everything mutable that one encoding thread needs
+cdef struct Work:               # all mutable state that a thread needs to encode
     u32* out                    # ids
     size_t count
     size_t capacity
-    bint counts_only            # ids of long pre-tokens need not be kept
-    size_t forgotten            # of these ids, those that were not
-    PretokenCells cache         # what is remembered
-    Gap[PENDING] gaps           # in order
+    bint counts_only            # the ids of long pre-tokens may be dropped
+    size_t forgotten            # number of ids that were dropped
+    PretokenCells cache         # cached pre-tokens
+    Gap[PENDING] gaps           # in order of their positions
     size_t gap_count
-    u16[1 << RECENT_BITS] recent    # by hash, the last gap that such a pre-token left, perhaps long ago
-    Waiting waiting             # what these pre-tokens are
+    u16[1 << RECENT_BITS] recent    # by hash, the last gap of such a pre-token, perhaps closed since
+    Waiting waiting             # the pre-tokens of the gaps
     Merger merger
     Merger scratch
-    TextBuffer buffer                 # UTF-8 of a str, or a copy of bytes that others may write to
-    Watch watch                 # when signals were looked at
-    Lattice lattice             # of Unigram
-    Staged staged               # what becomes of a pre-token
-    bint follows                # spans of ids are wanted, too: by merges, only of special tokens
+    TextBuffer buffer                 # UTF-8 of a str, or a copy of bytes that may change
+    Watch watch                 # when signals were last checked
+    Lattice lattice             # for Unigram
+    Staged staged               # output of the stages for a pre-token
+    bint follows                # spans of ids are wanted, too; from merges, only those of special tokens
     IdSpan* id_spans
     size_t n_id_spans
     size_t id_spans_capacity
-    u64 origin                  # where in the text the buffer begins that is encoded
-    u8* section                 # the last full section of a long pre-token: endless runs repeat it
+    u64 origin                  # offset in the text of the buffer that is encoded
+    u8* section                 # the last full section of a long pre-token, which endless runs repeat
     u32* section_ids
     size_t section_count
-    size_t section_stable       # bytes of it that are final; 0: nothing remembered
+    size_t section_stable       # bytes of it that are final; 0: no section is saved
 
 # Borrowed texts (text/source.pxi)
 
@@ -402,8 +403,8 @@ cdef struct Source:
     const u8* data          # UTF-8, or the code units of a str
     size_t size             # bytes, or code units
     int unit                # bytes of a code unit; 0: the data is UTF-8
-    bint is_checked         # that the UTF-8 is well-formed, or it need not be
-    bint may_change         # others can write to the bytes while they are read
+    bint is_checked         # the UTF-8 is known to be well-formed, or need not be
+    bint may_change         # others may write to the bytes during the call
     bint has_view
     Py_buffer view
 
@@ -420,21 +421,21 @@ cdef extern from "base/read_ids.h" nogil:
     bint st_read_ints(PyObject** items, size_t n, size_t have, u32* ids, const void* table,
                       size_t width) noexcept
 
-# Text that is changed (transform/)
+# Changed text (transform/)
 
 cdef enum:
-    MOST_CARING = 8     # steps of a table that look at neighbours
+    MOST_CARING = 8     # most steps of a table that look at neighbours
 
-cdef struct CharKind:           # of a code point, or an element
-    u8 joins                # bit i: at caring step i, by what it is by then
-    u8 holds
+cdef struct CharKind:           # of a code point or an element
+    u8 joins                # bit i: it joins, as caring step i sees it
+    u8 holds    # bit i: it holds
     u8 flags
 
-cdef struct Row:            # bytes; before: or SAME
+cdef struct Row:            # sizes in bytes; `before` may be SAME
     u64 now
     u64 before
 
-cdef struct Element:        # after it: the rows, the key, the text
+cdef struct Element:        # followed in memory by its rows, key and text
     u64 hash
     u32 key_size
     u32 size
@@ -448,63 +449,63 @@ cdef struct Alignment:
     size_t n
     size_t capacity
     u8 segment              # SegmentRows
-    u8 last_size            # bytes of the last character of the last row, if that is SAME
+    u8 last_size            # size of the last character of the last row, in bytes, if that row is SAME
 
-cdef struct OpenElement:          # an element that is not final
+cdef struct OpenElement:          # an element whose result is not final
     size_t start
     size_t stop
-    Element* element        # NULL: it stays as it is, or is not asked for
-    CharKind kind               # if it is not asked for, what is likely: see `put_entry`
+    Element* element        # NULL: it is unchanged, or not asked for yet
+    CharKind kind               # a guess until it is asked for: see `put_entry`
     u8 where
     bint is_asked
-    bint is_owned           # the entry frees the element
+    bint is_owned           # free the element with the entry
 
 cdef struct ElementWalk:
     const u8* p
     size_t n
-    size_t at               # up to which all is in entries, or final
-    size_t pause            # from where on to look at signals
-    size_t left             # up to which all is in `out`; what follows is left as it is up to `final`
+    size_t at               # everything before it is final or in `entries`
+    size_t pause            # position of the next check for signals
+    size_t left             # everything before it is in `out`; from here to `final`, text is unchanged
     size_t final
-    size_t taken            # in the end: the bytes that were taken in
-    u8 begins               # PLACE_BEGIN and PLACE_FIRST, of the next element
+    size_t taken            # bytes consumed, set at the end
+    u8 begins               # PLACE_BEGIN and PLACE_FIRST for the next element
     bint ends               # the segment ends with this text
     bint is_changed
-    bint is_later           # something was left out before the first text
-    bint is_open            # nothing is taken in, for all is one element, more of which may come,
-    CharKind open           # of this likely kind
-    size_t mask_at          # where the last look at 64 bytes was,
-    u64 mask                # and what it found
+    bint is_later           # something before the first text was removed
+    bint is_open            # nothing is consumed: all of the text is one element that may continue,
+    CharKind open           # and its likely kind
+    size_t mask_at          # position of the last look at 64 bytes,
+    u64 mask                # and its result
     u8* out
     size_t size, capacity
-    Alignment* rows         # which gets those of what is taken in; NULL: they are not wanted
+    Alignment* rows         # receives the rows of the text consumed; NULL: not wanted
     size_t n_entries, most_entries
     OpenElement[MOST_CARING + 1] entries
 
-cdef struct LevelMark:      # where a level stands
-    size_t begin            # of its bytes: before that, all was passed on
+cdef struct LevelMark:      # state of a level
+    size_t begin            # start of the pending bytes
     size_t size
-    size_t searched         # up to which no token begins that is not certain
-    size_t walked           # up to which the element at `begin` goes on; 0: not known
-    CharKind open           # its likely kind up to there
-    u8 where                # PLACE_BEGIN | PLACE_FIRST of what comes next; 0: inside a segment
-    bint after_word         # the character before `begin` is in a word
-    bint takes_blanks       # for a token that was passed on: the spaces that come next
-    u8 segment, last_size   # of its rows, as in `Alignment`
+    size_t searched         # no token begins before it, unless one is final
+    size_t walked           # up to where the element at `begin` extends; 0: unknown
+    CharKind open           # likely kind of that element
+    u8 where                # PLACE_BEGIN | PLACE_FIRST for the next text; 0: inside a segment
+    bint after_word         # the character before `begin` is a word character
+    bint takes_blanks       # the last token takes the whitespace that follows
+    u8 segment, last_size   # state of the rows, as in `Alignment`
     size_t n_rows
     Row last_row
-    u64 begins_now          # where the text of the first row begins,
-    u64 begins_before       # and what that was before
+    u64 begins_now          # where the first row begins in the level's output,
+    u64 begins_before       # and in its input
 
-cdef struct Door:           # where the text comes in
-    u8[3] partial           # bytes of a character that is not complete
+cdef struct Door:           # input of a stream whose text is changed
+    u8[3] partial           # bytes of an incomplete character
     u8 n_partial
-    u64 bytes_in            # all that came in
+    u64 bytes_in            # bytes fed so far
     u64 grown               # bytes that repair added
-    size_t pending          # bytes of the text that no id stands for yet
+    size_t pending          # bytes of input without ids yet
 
 cdef struct Level:
     u8* bytes
     size_t capacity
-    Alignment rows          # of what was passed on and is not final
+    Alignment rows          # of emitted text that is not final
     LevelMark mark          # as committed

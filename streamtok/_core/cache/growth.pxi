@@ -1,11 +1,11 @@
-"""Room in the pre-token cache: it grows up to its limit, and then forgets what is idle."""
+"""Capacity of the pre-token cache: it grows up to its limit, then drops idle pre-tokens."""
 
 cdef bint may_grow(const PretokenCells* cache, size_t more) noexcept nogil:
     return table_bytes(cache) + more <= st_load_size(&most_cached)
 
 
 cdef bint grow_cells(PretokenCells* cache) noexcept nogil:
-    """Twice the cells, and all that they hold; False if they may not grow."""
+    """Double the number of cells. False if the limit or memory does not allow it."""
     cdef u64 count = cache.cell_mask + 1
     return may_grow(cache, count * sizeof(Cell)) and resize_cells(cache, 2 * count)
 
@@ -16,12 +16,12 @@ cdef bint grow_arena(PretokenCells* cache) noexcept nogil:
 
 
 cdef inline u64 share_of(size_t kept, size_t limit) noexcept nogil:
-    """Of 256, how many of what would be kept, so that it takes no more than half."""
+    """How many of 256 kept items may stay, so that they take at most half of the limit."""
     return 256 if 2 * kept <= limit else 128 * limit // kept
 
 
 cdef void sweep(PretokenCells* cache) noexcept nogil:
-    """Forget the idle cells; all others are idle from now on."""
+    """Drop the idle cells, and others at random if too many would stay. Mark the rest as idle."""
     cdef u64 i, n = cache.cell_mask + 1, start = unreached(cache), share
     cdef size_t kept = 0, words = 0
     for i in range(n):
@@ -37,9 +37,9 @@ cdef void sweep(PretokenCells* cache) noexcept nogil:
 
 
 cdef void reserve_cells(const Tokens* t, PretokenCells* cache, size_t pretokens, size_t words) noexcept nogil:
-    """Room in the cache for so many more pre-tokens and words of the arena.
+    """Make room in the cache for this many more pre-tokens and words of the arena.
 
-    It grows up to its limit; then what is idle is forgotten.
+    The cache grows up to its limit; then idle pre-tokens are dropped.
     """
     cdef bint is_full = cache.cells_used + pretokens > cache.cells_limit and not grow_cells(cache)
     cdef bint needs_words = cache.arena_used + words > cache.arena_size and not grow_arena(cache)
@@ -48,6 +48,6 @@ cdef void reserve_cells(const Tokens* t, PretokenCells* cache, size_t pretokens,
     sweep(cache)
     if needs_words:
         close_gaps(cache)
-    if cache.arena_used + words > cache.arena_size:     # there was no memory to close the gaps, or few
+    if cache.arena_used + words > cache.arena_size:     # too few gaps, or no memory to close them
         memset(cache.cells, 0, (cache.cell_mask + 1) * sizeof(Cell))
         seed_cells(t, cache)

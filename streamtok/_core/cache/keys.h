@@ -1,4 +1,4 @@
-/* The keys of short pre-tokens and the cells where they belong, many pre-tokens at a time. */
+/* Keys of short pre-tokens and their home cells, for many pre-tokens at a time. */
 #ifndef STREAMTOK_KEYS_H
 #define STREAMTOK_KEYS_H
 
@@ -8,9 +8,9 @@
 
 #include "base/hash.h"
 
-#define ST_KEY_MASK 0x0FFFFFFFFFFFFFFFull /* of the upper half: all but the count */
+#define ST_KEY_MASK 0x0FFFFFFFFFFFFFFFull /* for the upper half: all but the count */
 
-/* For each size of a pre-token, which bits of 16 loaded bytes are its own. */
+/* For each size of a pre-token, a mask of its own bits in 16 loaded bytes. */
 #define ST_LOW(size) ((size) < 8 ? ((uint64_t)1 << 8 * ((size) & 7)) - 1 : ~(uint64_t)0)
 #define ST_HIGH(size) ((size) > 8 ? ((uint64_t)1 << 8 * ((size) & 7)) - 1 : 0)
 #define ST_MASKS(size) ST_LOW(size), ST_HIGH(size)
@@ -20,7 +20,7 @@ static const ST_ALIGNED(64) uint64_t st_key_masks[32] = {
     ST_MASKS(12), ST_MASKS(13), ST_MASKS(14), ST_MASKS(15)};
 
 #if defined(ST_X86)
-/* And the size, where its own bytes end at the latest. */
+/* The size, in the last byte of the key: a pre-token has at most 15 bytes. */
 #define ST_TAG(size) 0, (uint64_t)(size) << 56
 static const ST_ALIGNED(64) uint64_t st_key_tags[32] = {
     ST_TAG(0), ST_TAG(1), ST_TAG(2),  ST_TAG(3),  ST_TAG(4),  ST_TAG(5),  ST_TAG(6),  ST_TAG(7),
@@ -32,15 +32,15 @@ typedef struct { /* Cell in cache/table.pxi */
     uint32_t numbers[4];
 } st_cell;
 
-/* Puts the ids of pre-tokens i .. count - 1 after *out, as long as each is in the cell where it belongs,
-   with up to four ids; returns the first of which that is not so. Up to three ids more are written.
-   By itself, so that the compiler keeps all of it in registers. */
+/* Appends the ids of pre-tokens i .. count - 1 to *out, as long as each is in its home cell and has up to
+   four ids. Returns the first pre-token for which that is not so. Up to three more ids are written. A
+   function of its own, so that the compiler keeps everything in registers. */
 ST_NOINLINE static size_t st_take_known(const uint64_t *keys, void *const *cells, size_t i, size_t count,
                                         uint32_t **out) {
     uint32_t *to = *out;
     for (; i < count; i++) {
         const st_cell *cell = (const st_cell *)cells[i];
-        uint64_t differs = cell->high ^ keys[2 * i + 1]; /* by the count, at least */
+        uint64_t differs = cell->high ^ keys[2 * i + 1]; /* only in the count, if the keys are equal */
         differs = differs << 4 | differs >> 60;
         if (cell->low != keys[2 * i] || differs > 4) break;
         memcpy(to, cell->numbers, sizeof cell->numbers);
@@ -50,15 +50,15 @@ ST_NOINLINE static size_t st_take_known(const uint64_t *keys, void *const *cells
     return i;
 }
 
-/* Pre-token i goes from ends[i - 1] (the first: start) to ends[i]. Its key goes to keys[2 i], the
-   address of the cell where it belongs in `table`, st_hash_key >> shift, to cells[i]; `nothing` if it is
-   empty or has more than 15 bytes. Reads 16 bytes from where each begins. Returns how many pre-tokens
-   were done: it stops before a negative end. */
+/* Pre-token i extends from ends[i - 1] (the first: from start) to ends[i]. Puts its key into keys[2 i], and
+   into cells[i] the address of its home in `table`, st_hash_key >> shift; `nothing` if it is empty or has
+   more than 15 bytes, which also sets its bit in not_short. Reads 16 bytes from the start of each. Stops
+   before a negative end, and returns the number of pre-tokens done. */
 typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64_t *ends, size_t count,
                                 uint64_t *keys, void **cells, uint64_t *not_short, void *table, int shift,
                                 void *nothing);
 
-/* The key of a pre-token of up to 15 bytes at p, of which 16 may be read; returns its hash. */
+/* Puts the key of the pre-token p[:size], size <= 15, and returns its hash. Reads 16 bytes at p. */
 static ST_ALWAYS_INLINE uint64_t st_put_key(const uint64_t factors[3], const uint8_t *p, size_t size,
                                             uint64_t *key) {
 #if defined(ST_X86)
@@ -66,7 +66,7 @@ static ST_ALWAYS_INLINE uint64_t st_put_key(const uint64_t factors[3], const uin
                                 _mm_load_si128((const __m128i *)(st_key_masks + 2 * size)));
     own = _mm_or_si128(own, _mm_load_si128((const __m128i *)(st_key_tags + 2 * size)));
     _mm_storeu_si128((__m128i *)key, own);
-    (void)factors; /* x86 multiplies by an operand in memory, which takes no register */
+    (void)factors; /* x86 multiplies by an operand in memory, which needs no register */
     return st_hash_key((uint64_t)_mm_cvtsi128_si64(own), (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(own, own)));
 #else
     uint64_t low = st_load64(p) & st_key_masks[2 * size];
@@ -77,8 +77,8 @@ static ST_ALWAYS_INLINE uint64_t st_put_key(const uint64_t factors[3], const uin
 #endif
 }
 
-/* From pre-token i on, which goes from `at`, one after the other: each fetches its cell as soon as its hash
-   is there. */
+/* The same from pre-token i on, which begins at `at`, one by one. Each cell is fetched as soon as the hash
+   is known. */
 static ST_ALWAYS_INLINE size_t st_keys_from(size_t i, size_t at, const uint8_t *buffer, const int64_t *ends,
                                             size_t count, uint64_t *keys, void **cells, uint64_t *not_short,
                                             void *table, int shift, void *nothing) {
@@ -118,7 +118,7 @@ ST_FOR_AVX2 static size_t st_keys_bmi2(const uint8_t *buffer, size_t start, cons
     return st_keys_from(0, start, buffer, ends, count, keys, cells, not_short, table, shift, nothing);
 }
 
-/* 16 bytes from each of four addresses. Four loads are faster than a gather. */
+/* Loads 16 bytes from each of four addresses. Four loads are faster than a gather. */
 ST_FOR_AVX512 static inline __m512i st_load_four(const uint8_t *a, const uint8_t *b, const uint8_t *c,
                                            const uint8_t *d) {
     __m256i low = _mm256_inserti128_si256(
@@ -128,12 +128,12 @@ ST_FOR_AVX512 static inline __m512i st_load_four(const uint8_t *a, const uint8_t
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
-/* The keys of four pre-tokens: of their 16 bytes those that are theirs, and their sizes. `bits` of
-   each pre-token are in both halves of its key. */
+/* The keys of four pre-tokens: their own bytes of the 16 loaded, and their sizes. `bits` has the size of
+   each in bits, once for each half of its key. */
 ST_FOR_AVX512 static inline __m512i st_four_keys(__m512i bytes, __m512i bits) {
     const __m512i one = _mm512_set1_epi64(1);
     const __m512i halves = _mm512_setr_epi64(0, 64, 0, 64, 0, 64, 0, 64);
-    const __m512i up = _mm512_setr_epi64(64, 53, 64, 53, 64, 53, 64, 53); /* nothing, size << 56 */
+    const __m512i up = _mm512_setr_epi64(64, 53, 64, 53, 64, 53, 64, 53); /* by 64 gives 0; by 53, size << 56 */
     __m512i mask = _mm512_sub_epi64(_mm512_sllv_epi64(one, _mm512_subs_epu16(bits, halves)), one);
     return _mm512_or_si512(_mm512_and_si512(bytes, mask), _mm512_sllv_epi64(bits, up));
 }
@@ -164,7 +164,7 @@ ST_FOR_AVX512 static inline size_t st_keys_512(const uint8_t *buffer, size_t sta
         __m512i size = _mm512_sub_epi64(end, begin);
         __mmask8 is_short = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(size, one), most);
         odds |= (uint64_t)(uint8_t)~is_short << (i & 63);
-        if ((i & 63) == 56) { /* whole words: the loads that follow cannot be served from parts */
+        if ((i & 63) == 56) { /* whole words: loads that follow cannot be forwarded from partial stores */
             not_short[i / 64] = odds;
             odds = 0;
         }
@@ -179,7 +179,7 @@ ST_FOR_AVX512 static inline size_t st_keys_512(const uint8_t *buffer, size_t sta
         __m512i cell = _mm512_slli_epi64(_mm512_srl_epi64(st_hash_keys_512(low, high), down), 5);
         cell = _mm512_mask_add_epi64(no_cell, is_short, cell, base);
         _mm512_storeu_si512(cells + i, cell);
-        if (i) st_fetch_eight(cells + i - 8); /* not those that were stored just now */
+        if (i) st_fetch_eight(cells + i - 8); /* not the cells that were stored just now */
     }
     if (i) st_fetch_eight(cells + i - 8);
     if (i & 63) not_short[i / 64] = odds;

@@ -1,47 +1,46 @@
 """The pre-token cache: a table of pre-tokens and their ids. It starts with all tokens of the vocabulary.
 
-A look-up ends after PROBES cells: what finds no slot up to there is not remembered. The table
-starts small and grows to a limit, so memory is bounded. A full table forgets what was not looked up
-since it was full last, tokens included (the second-chance rule of page replacement, Corbató 1968). So
-text that repeats itself stays fast, however much new text comes.
+A look-up ends after PROBES cells; a pre-token that finds no slot by then is not cached. The table starts
+small and grows to a limit, so memory is bounded. A full table drops the pre-tokens that were not looked up
+since it was last full, tokens included (the second-chance rule of page replacement, Corbató 1968). So text
+that repeats itself stays fast, however much new text comes.
 """
 
 cdef enum:
-    PROBES = 256            # at the largest load, one of a million pre-tokens finds no slot up to there
-    IDLE = 8                # flag of a count: no look-up has found the pre-token since the last sweep
+    PROBES = 256            # at the highest load, one pre-token in a million finds no slot
+    IDLE = 8                # flag in a count: no look-up has found the pre-token since the last sweep
     SMALLEST_CACHE = 1 << 15
     SMALLEST_ARENA = 1 << 20    # uint32s
-    SEEDED = 32                 # tokens put into cells at a time
+    SEEDED = 32                 # tokens added at a time
 
 
 cdef inline bint is_near(const PretokenCells* cache, const Cell* cell, const Cell* slot) noexcept nogil:
-    """Whether a cell would be found if it were in that slot, with all between it and its home being taken."""
+    """Whether a look-up would find a cell in that slot, if all cells from its home to there are taken."""
     cdef u64 home = home_of(cache, cell.low, cell.high & ST_KEY_MASK) - cache.cells
     return ((slot - cache.cells) // 2 - home // 2) & cache.cell_mask // 2 < PROBES // 2
 
 
 cdef inline u64 ask(Cell* cell) noexcept nogil:
-    """The count of a cell that has been found, which is not idle then."""
+    """The count of a cell that a look-up found. Clears the idle flag."""
     cell.high &= ~(<u64>IDLE << 60)
     return cell.high >> 60
 
 
-cdef size_t most_cached = 32 << 20  # bytes of each thread
+cdef size_t most_cached = 32 << 20  # bytes, for each thread
 
 
 def cache_limit():
-    """int: bytes that a thread may spend on remembering pre-tokens, see `set_cache_limit`."""
+    """int: bytes that each thread may use to cache pre-tokens, see `set_cache_limit`."""
     return st_load_size(&most_cached)
 
 
 def set_cache_limit(size):
-    """Bound the memory for remembered pre-tokens, of each thread that encodes with one encoding.
+    """Limit the memory for cached pre-tokens of each thread that encodes with one encoding.
 
-    size: bytes, 32 MiB at first. What is remembered begins small, with the tokens of the vocabulary
-    (12 MiB for cl100k_base), and doubles while it is below the limit. When it is full, pre-tokens that
-    did not come again are forgotten, so that memory stays flat however much new text comes. Applies
-    to what grows from now on; nothing shrinks. Ids are the same whatever the limit. Raises
-    ValueError if negative.
+    size: bytes, initially 32 MiB. The cache starts with the tokens of the vocabulary (12 MiB for
+    cl100k_base) and doubles while it is below the limit. When it is full, pre-tokens that did not recur are
+    dropped, so memory stays flat however much new text comes. Applies to growth from now on; nothing
+    shrinks. Ids are the same whatever the limit. Raises ValueError if negative.
     """
     if size < 0:
         raise ValueError(f"the limit must not be negative: {size}")
@@ -49,7 +48,7 @@ def set_cache_limit(size):
 
 
 cdef int cache_open(PretokenCells* cache, const Tokens* t) except -1:
-    """Memory for `cache`, which must be all zero, and the tokens in it."""
+    """Allocate `cache`, which must be all zero, and add the tokens."""
     cdef u64 cells = SMALLEST_CACHE
     while cells < <u64>t.n * 5 // 2:
         cells *= 2
@@ -67,7 +66,7 @@ cdef inline bint is_long_token(const Tokens* t, u32 token) noexcept nogil:
 
 
 cdef size_t long_token_words(const Tokens* t) noexcept nogil:
-    """The words of the arena for the tokens that are known as long pre-tokens."""
+    """Words of the arena for tokens that are long pre-tokens."""
     cdef u32 token
     cdef size_t words = 0
     for token in range(t.n):
@@ -77,17 +76,17 @@ cdef size_t long_token_words(const Tokens* t) noexcept nogil:
 
 
 cdef void seed_cells(const Tokens* t, PretokenCells* cache) noexcept nogil:
-    """Every token of up to LONG_PRETOKEN bytes is a pre-token of one id. All cells must be empty."""
+    """Add each token of up to LONG_PRETOKEN bytes as a pre-token of one id. All cells must be empty."""
     cdef u32 token, first, end = 0, size
     cdef u64[2 * SEEDED] keys
     cdef Cell* homes[SEEDED]
     cdef size_t i
     cache.cells_used = cache.arena_used = 0
-    # Before the first sweep, a flag is not worth the mispredicted branch of the first question.
+    # Before the first sweep, the flag would only cost a mispredicted branch at the first look-up.
     cache.unasked = 0
-    if t.model != NULL:             # the table has no tokens that are its pre-tokens
+    if t.model != NULL:             # its pre-tokens are not the tokens of the table
         return
-    # All keys, then all cells: so that many wait for memory at a time.
+    # All keys, then all cells, so that many memory accesses overlap.
     while end < t.n:
         first = end
         end = first + SEEDED if t.n - first > SEEDED else t.n

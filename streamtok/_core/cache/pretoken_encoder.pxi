@@ -1,25 +1,26 @@
 """Encodes pre-tokens into ids: cached ones, new ones and long ones.
 
-A pre-token that is a token becomes that token, as in tiktoken, even if merges would not build it.
-The cache (`cache/pretoken_cache.pxi`) starts with all tokens. When it has forgotten them, tokens that
-merges do not build are looked up in the token table instead.
+A pre-token that is a token becomes that token, as in tiktoken, even if merges would not build it. The cache
+(`cache/pretoken_cache.pxi`) starts with all tokens. For those that it has dropped, tokens that merges do
+not build are looked up in the token table.
 
-New pre-tokens leave gaps in the ids and wait for others, so that several are merged side by side
-(`cache/waiting.pxi`). Pre-tokens that are too long for the cache are merged in segments (`merge/segments.pxi`). Those whose end
-has not arrived are merged section by section, as far as `merge/stable_prefix.pxi` proves ids final.
+New pre-tokens leave gaps in the ids and stay pending, so that several are merged side by side
+(`cache/waiting.pxi`). Pre-tokens that are too long for the cache are merged in segments
+(`merge/segments.pxi`). A pre-token whose end has not arrived is merged section by section, as far as
+`merge/stable_prefix.pxi` proves ids final.
 
-`scan/scanner.pxi` finds the pre-tokens; `texts/encoder.pxi` puts both together.
+`scan/scanner.pxi` finds the pre-tokens; `texts/encoder.pxi` combines both.
 """
 
 
 cdef enum:
-    BATCH_ARENA = BATCH * (LONG_PRETOKEN + LONG_PRETOKEN // 4)    # the most that a batch may need
-    SETTLE_AT = 256             # pre-tokens: more at a time are not merged faster
+    BATCH_ARENA = BATCH * (LONG_PRETOKEN + LONG_PRETOKEN // 4)    # the most words that a batch may need
+    SETTLE_AT = 256             # pre-tokens; merging more together is not faster
 
 
 cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash) except -1 nogil:
-    """Encode a pre-token of more than 15 bytes that is not in the cache, or let it wait. `hash` is its,
-    if it may be remembered.
+    """Encode a pre-token of more than 15 bytes that is not cached, or leave it pending. hash: its hash,
+    used if it has up to LONG_PRETOKEN bytes.
     """
     cdef const Tokens* t = table.tokens()
     cdef size_t before = w.count
@@ -38,17 +39,20 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash)
 
 
 cdef inline size_t most_ids_of(size_t n, size_t count) noexcept nogil:
-    """The most ids of so many pre-tokens of n bytes, without the long ones, which make their own room."""
+    """The most ids of `count` pre-tokens of n bytes together, without long ones, which reserve their own
+    capacity.
+    """
     return n if n < count * SHORT_PRETOKEN else count * SHORT_PRETOKEN
 
 
 cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t readable, size_t start,
                        const i64* ends, size_t count, const ScanTables* gaps) except -1 nogil:
-    """Encode the pre-tokens that end at ends[:count], count <= BATCH, the first from `start`.
+    """Encode the pre-tokens that end at ends[:count], count <= BATCH. The first begins at `start`.
 
-    gaps: they tell which of them are characters that no pre-token covers; NULL: all have negative ends.
+    gaps: tables that tell which of them are characters that no pre-token covers; NULL: the ends of these
+    are negative.
 
-    New ones wait for `settle`, without which w.out is not complete. readable: see `find_homes`.
+    New pre-tokens are pending until `settle`; before that, w.out is incomplete. readable: see `find_homes`.
     """
     cdef size_t i = 0, n
     if not w.follows:
@@ -80,7 +84,7 @@ cdef int encode_run(TokenTable table, Work* w, const u8* buffer, size_t readable
     cdef Cell displaced
     cdef u32* out
     if table.tokens().model != NULL and table.tokens().model.n_stages:
-        extra = MORE_IDS                            # that each may have beyond its bytes
+        extra = MORE_IDS                            # ids that a pre-token may have beyond one for each byte
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
         settle(table, w)
     reserve_cells(table.tokens(), &w.cache, BATCH, BATCH_ARENA)
@@ -101,8 +105,8 @@ cdef int encode_run(TokenTable table, Work* w, const u8* buffer, size_t readable
             out = w.out + w.count
         else:
             if cell != b.cells[i] and is_near(&w.cache, b.cells[i], cell):
-                # It swaps with the cell in its home, which is asked for less often. All
-                # lines between the two are full, so that both are found.
+                # Swap it with the cell in its home, which is looked up less often. All lines between the
+                # two are full, so look-ups find both.
                 displaced = cell[0]
                 cell[0] = b.cells[i][0]
                 b.cells[i][0] = displaced
@@ -126,7 +130,7 @@ cdef int encode_run(TokenTable table, Work* w, const u8* buffer, size_t readable
 
 cdef int encode_uncached(TokenTable table, Work* w, const u8* buffer, size_t start, i64 end,
                     const u64* key, const ScanTables* gaps) except -1 nogil:
-    """Encode a pre-token that has no cell, or let it wait: it is new, long or none at all."""
+    """Encode a new or long pre-token, or leave it pending. Characters that no pre-token covers get no ids."""
     cdef size_t size
     if end < 0:                     # characters that no pre-token covers
         return 0

@@ -1,11 +1,11 @@
-"""The table of pre-tokens, of which each has a few numbers: ids to encode, or how often it was seen.
+"""The table of pre-tokens with a few numbers for each: its ids when encoding, its count when training.
 
-It is a hash table of 32-byte cells with open addressing: a 16-byte key and up to four numbers. The
-bytes of a pre-token of up to 15 are its key. The key of a longer one is its hash and size; an arena
-has its bytes, followed by its numbers. More than four numbers are in the arena, too. A pre-token whose
-home is taken goes to the other cell of that cache line, then to the next lines.
+It is a hash table of 32-byte cells with open addressing. A cell has a 16-byte key and up to four numbers.
+The key of a pre-token of up to 15 bytes is its bytes. The key of a longer one is its hash and size; its
+bytes are in an arena, followed by its numbers. More than four numbers are in the arena, too. If the home
+cell is taken, the other cell of that cache line comes next, then the cells of the next lines.
 
-`cache/pretoken_cache.pxi` and `training/pretoken_counts.pxi` use it, each in its unit.
+`cache/pretoken_cache.pxi` and `training/pretoken_counts.pxi` use it, each in its own unit.
 """
 
 cdef extern from "cache/keys.h" nogil:
@@ -13,14 +13,15 @@ cdef extern from "cache/keys.h" nogil:
     const u64 ST_KEY_MASK
 
 
-cdef struct Lookup:             # of pre-tokens that are looked up together
+cdef struct Lookup:             # pre-tokens that are looked up together
     u64[2 * BATCH] keys
-    Cell* cells[BATCH]          # where each belongs; an empty one if it is none or is not remembered
-    u64[BIT_WORDS] not_short    # a bit each: it has more than 15 bytes, or is not a pre-token
+    Cell* cells[BATCH]          # the home of each; an empty cell if it is too long to be cached, or not a
+                                # pre-token
+    u64[BIT_WORDS] not_short    # one bit each: more than 15 bytes, or not a pre-token
 
 
 cdef bint open_table(PretokenCells* t, u64 cells, size_t words) noexcept nogil:
-    """Memory for an empty table, which must be all zero. False: there is none."""
+    """Allocate an empty table, which must be all zero. False if memory is missing."""
     t.cells = <Cell*>st_new_table(cells * sizeof(Cell))
     t.arena = <u32*>st_new_growable(words * sizeof(u32))
     t.arena_size = words
@@ -40,17 +41,17 @@ cdef inline void set_cells(PretokenCells* t, u64 cells) noexcept nogil:
 
 
 cdef inline u64 most_used(u64 cells) noexcept nogil:
-    """Of so many cells, those that may be taken."""
+    """The most cells that may be taken, of `cells`."""
     return cells * 5 // 8
 
 
 cdef size_t table_bytes(const PretokenCells* t) noexcept nogil:
-    """The memory of the table."""
+    """Size of the table in memory."""
     return (t.cell_mask + 1) * sizeof(Cell) + t.arena_size * sizeof(u32)
 
 
 cdef inline void make_key(const u8* p, size_t size, size_t readable, u64* key) noexcept nogil:
-    """The key of p[:size], where p[:readable] may be read."""
+    """The key of p[:size]; p[:readable] may be read."""
     if size > SHORT_PRETOKEN:
         key[0] = st_hash_bytes(p, size)
         key[1] = size
@@ -69,8 +70,8 @@ cdef inline Cell* home_of(const PretokenCells* t, u64 low, u64 high) noexcept no
 
 
 cdef inline u64 probe_at(u64 home, u64 step, u64 mask) noexcept nogil:
-    """The cell to try at a step: the home, the other cell of its cache line, which is loaded with it,
-    then those of the next lines.
+    """The cell to try at a step: the home, the other cell of its cache line, then the cells of the next
+    lines.
     """
     return (((home & ~<u64>1) + step) ^ (home & 1)) & mask
 
@@ -80,12 +81,12 @@ cdef inline bint is_long(u64 high) noexcept nogil:
 
 
 cdef inline size_t byte_words(u64 high) noexcept nogil:
-    """Words of the arena that the bytes of this cell's pre-token take: none of a short one's."""
+    """Words of the arena for the bytes of this cell's pre-token; 0 if it is short."""
     return (<size_t><u32>high + 3) // 4 if is_long(high) else 0
 
 
 cdef inline u32* owned(const PretokenCells* t, const Cell* cell) noexcept nogil:
-    """What the arena has of a cell: the bytes of a long pre-token, then numbers."""
+    """A cell's data in the arena: the bytes of a long pre-token, then numbers."""
     cdef u64 start
     memcpy(&start, cell.numbers, sizeof(u64))
     return t.arena + start
@@ -98,13 +99,13 @@ cdef inline u32* numbers_of(const PretokenCells* t, Cell* cell) noexcept nogil:
 
 
 cdef inline size_t words_of(const Cell* cell) noexcept nogil:
-    """The words of the arena that belong to a cell."""
+    """Words of the arena that belong to a cell."""
     return byte_words(cell.high) + cell.numbers[2] if cell.high >> 60 & IN_ARENA == IN_ARENA else 0
 
 
 cdef inline Cell* find_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, const u8* p) noexcept nogil:
-    """From its home on, the cell of a pre-token, whose bytes p are read if it is long, or the empty one
-    where it belongs; `nothing` if there is none.
+    """The cell of a pre-token, searched for from its home on, or the empty cell where it belongs; `nothing`
+    if neither is within reach. p: its bytes, read only if it is long.
     """
     cdef u64 home = cell - t.cells, step = 0
     while cell.high != 0 and not (cell.low == low and (cell.high & ST_KEY_MASK) == high
@@ -117,7 +118,7 @@ cdef inline Cell* find_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, con
 
 
 cdef inline bint put_cell(const PretokenCells* t, Cell* cells, u64 mask, u64 home, const Cell* cell) noexcept nogil:
-    """Copy a cell to the first empty one from its home on. False: there is none."""
+    """Copy a cell to the first empty one from its home on. False if there is none within reach."""
     cdef u64 at = home, step = 0
     while cells[at].high != 0:
         step += 1
@@ -130,7 +131,7 @@ cdef inline bint put_cell(const PretokenCells* t, Cell* cells, u64 mask, u64 hom
 
 cdef inline void fill_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, const u8* p, const u32* numbers,
                            u64 count) noexcept nogil:
-    """Make a cell that of the pre-token p, which has this key."""
+    """Fill a cell with the pre-token p, which has this key."""
     cdef size_t words = byte_words(high)
     cdef u64 start = t.arena_used
     t.cells_used += 1
@@ -150,7 +151,7 @@ cdef inline void fill_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, cons
 
 cdef void learn(PretokenCells* t, Cell* home, u64 low, u64 high, const u8* p, const u32* numbers,
                 u64 count) noexcept nogil:
-    """Remember the pre-token p with this key and home, if it is not there and finds a slot."""
+    """Add the pre-token p with this key and home, unless it is there or no slot is within reach."""
     cdef Cell* cell = find_cell(t, home, low, high, p)
     if cell.high == 0 and cell != &t.nothing:
         fill_cell(t, cell, low, high, p, numbers, count)
@@ -158,11 +159,11 @@ cdef void learn(PretokenCells* t, Cell* home, u64 low, u64 high, const u8* p, co
 
 cdef void find_homes(PretokenCells* t, Lookup* b, const u8* buffer, size_t readable, size_t start,
                      const i64* ends, size_t count, size_t longest) noexcept nogil:
-    """The keys of pre-tokens that end at ends[:count], count <= BATCH, and the cells where they belong.
+    """Find keys and home cells of the pre-tokens that end at ends[:count], count <= BATCH.
 
-    longest: bytes; longer ones have no cell. buffer[:readable] may be read: more than the pre-tokens,
-    so that keys can be loaded 16 bytes at a time. First all cells, then what those of long pre-tokens
-    point to: so that many wait for memory at a time.
+    longest: in bytes; longer pre-tokens have no cell. buffer[:readable] may be read, past the last
+    pre-token, so that keys can be loaded 16 bytes at a time. All cells are fetched first, then the bytes of
+    long pre-tokens, so that many memory accesses overlap.
     """
     cdef size_t which[BATCH]
     cdef size_t i = count, k, at, size, found = 0
@@ -191,7 +192,7 @@ cdef void find_homes(PretokenCells* t, Lookup* b, const u8* buffer, size_t reada
             at = <size_t>llabs(ends[i - 1]) if i else start
             size = <size_t>ends[i] - at
             if ends[i] < 0 or size - SHORT_PRETOKEN - 1 >= longest - SHORT_PRETOKEN:
-                continue                    # none at all, or too long
+                continue                    # not a pre-token, or too long
             make_key(buffer + at, size, size, &b.keys[2 * i])
             b.cells[i] = home_of(t, b.keys[2 * i], size)
             ST_PREFETCH(b.cells[i])
@@ -204,7 +205,7 @@ cdef void find_homes(PretokenCells* t, Lookup* b, const u8* buffer, size_t reada
 
 
 cdef bint resize_cells(PretokenCells* t, u64 count) noexcept nogil:
-    """Move all pre-tokens to a table of `count` cells. False: the memory for it is missing."""
+    """Move all pre-tokens to a table of `count` cells. False if memory is missing."""
     cdef Cell* cells = <Cell*>st_new_table(count * sizeof(Cell))
     cdef Cell* old = t.cells
     cdef u64 i, home, n = t.cell_mask + 1
@@ -231,7 +232,7 @@ cdef bint resize_arena(PretokenCells* t, size_t words) noexcept nogil:
 
 
 cdef u64 unreached(const PretokenCells* t) noexcept nogil:
-    """Behind a cache line with an empty cell: nothing was put across it."""
+    """The first cell after a cache line with an empty cell: no search goes past that line."""
     cdef u64 i = 0
     while t.cells[i].high != 0:
         i += 1
@@ -241,10 +242,10 @@ cdef u64 unreached(const PretokenCells* t) noexcept nogil:
 cdef void close_up(PretokenCells* t, u64 start) noexcept nogil:
     """After cells were emptied, move the others to where look-ups find them, from `start` on.
 
-    Both cells of a cache line are taken out before either is put back: each may be the other's next
-    slot, and a look-up stops at the first empty cell.
+    Both cells of a cache line are taken out before either is put back: each may be the other's next slot,
+    and a look-up stops at the first empty cell.
 
-    start: the result of `unreached` before cells were emptied. `unasked` is added to the counts.
+    start: the result of `unreached` before cells were emptied. Adds `unasked` to the counts.
     """
     cdef u64 i, home
     cdef int k
@@ -262,7 +263,7 @@ cdef void close_up(PretokenCells* t, u64 start) noexcept nogil:
 
 
 cdef void close_gaps(PretokenCells* t) noexcept nogil:
-    """Move what cells own together, into another arena; without memory for one, leave it as it is."""
+    """Move the cells' data together, into a new arena. Without memory for one, do nothing."""
     cdef u32* arena = <u32*>st_new_growable(t.arena_size * sizeof(u32))
     cdef size_t size
     cdef u64 i, used = 0

@@ -1,18 +1,18 @@
-"""New pre-tokens wait for others, so that many are merged together; what they become is put in place.
+"""Pending pre-tokens: new ones are collected, merged together, and their ids are put in place afterwards.
 
-A pre-token of up to 64 bytes that waits leaves a gap in the ids. `settle` merges all of them at once,
-whatever their sizes, remembers what came of them, and closes the gaps.
+A pending pre-token has up to 64 bytes and leaves a gap in the ids. `settle` merges all of them together,
+whatever their sizes, caches the results and fills the gaps.
 """
 
 cdef enum:
     PENDING_ARENA = PENDING * (MIDDLE_PRETOKEN + MIDDLE_PRETOKEN // 4)
-    FILL_SLACK = 32             # ids between those that make way and what fills the gaps before them
+    FILL_SLACK = 32             # distance in ids from the filled ids to the unread ones, for copies of sixteen
 
 
 cdef inline void wait(Work* w, const u8* p, size_t n, u64 low, u64 high) noexcept nogil:
     """Leave a gap in the ids for p[:n], of up to MIDDLE_PRETOKEN bytes and with this key, until `settle`.
 
-    There must be room for it. Text has its new pre-tokens several times in a row: each is merged once.
+    There must be a free gap. New pre-tokens often recur soon: each is merged once.
     """
     cdef u16* recent = &w.recent[st_hash_key(low, high) >> (64 - RECENT_BITS)]
     cdef Gap* before = &w.gaps[recent[0]]
@@ -48,9 +48,8 @@ cdef void forget_gaps(Work* w) noexcept nogil:
 
 
 cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
-    """Put ids in place of the tokens; the number of ids, no more than the tokens have bytes.
-
-    These are at most MIDDLE_PRETOKEN.
+    """Replace tokens by their ids. Returns the number of ids: at most the number of bytes of the tokens,
+    which is at most MIDDLE_PRETOKEN.
     """
     cdef const Tokens* t = table.tokens()
     cdef u32[MIDDLE_PRETOKEN] copy
@@ -75,7 +74,7 @@ cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
 
 
 cdef void finish_gap(TokenTable table, Waiting* waiting, Gap* gap) noexcept nogil:
-    """Put the ids of a pre-token that waited in place of its tokens, and their number into `gap`."""
+    """Replace the tokens of a pending pre-token by its ids, and put their number into `gap`."""
     cdef u32* ids = waiting.tokens + UNIT * waiting.units[gap.piece]
     cdef u32 token = find_unreachable(table.tokens(), waiting.bytes + UNIT * waiting.units[gap.piece],
                                       gap.size)
@@ -87,7 +86,7 @@ cdef void finish_gap(TokenTable table, Waiting* waiting, Gap* gap) noexcept nogi
 
 
 cdef inline void copy_ids(u32* to, const u32* ids, size_t count) noexcept nogil:
-    """Copy sixteen at a time: up to fifteen more are read and written."""
+    """Copy ids, sixteen at a time: up to fifteen more are read and written."""
     cdef size_t i = 0
     while i < count:
         memcpy(to + i, ids + i, 16 * sizeof(u32))
@@ -95,7 +94,7 @@ cdef inline void copy_ids(u32* to, const u32* ids, size_t count) noexcept nogil:
 
 
 cdef int settle(TokenTable table, Work* w) except -1 nogil:
-    """Merge the pre-tokens that wait, remember them and put their ids into the gaps."""
+    """Merge the pending pre-tokens, cache them and put their ids into the gaps."""
     cdef const Tokens* t = table.tokens()
     cdef Waiting* waiting = &w.waiting
     cdef Gap* gap
@@ -108,7 +107,7 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
     if w.gap_count == 0:
         return 0
     reserve_cells(t, &w.cache, PENDING, PENDING_ARENA)
-    for i in range(w.gap_count):            # so that the cells are there when they are filled
+    for i in range(w.gap_count):            # so that the cells are loaded when they are filled
         gap = &w.gaps[i]
         if gap.original != i:
             continue
@@ -127,8 +126,8 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
         p = waiting.bytes + UNIT * waiting.units[gap.piece]
         ids = waiting.tokens + UNIT * waiting.units[gap.piece]
         learn(&w.cache, homes[i], gap.low, gap.high, p, ids, gap.count)
-    # The ids after the first gap make way at once; then all move to their positions from the front,
-    # sixteen ids at a time: what is written beyond is written again, what is unread is farther on.
+    # The ids after the first gap make way in one move. Then all are copied to their positions from the
+    # front, sixteen at a time: what is written too far is overwritten, and unread ids are farther on.
     reserve(w, total + 2 * FILL_SLACK)
     at = w.gaps[0].at
     to = w.out + at

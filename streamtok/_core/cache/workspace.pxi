@@ -1,11 +1,11 @@
-"""What one encoding thread needs: its cache, its scratch memory and the ids that it makes."""
+"""What one encoding thread needs: its cache, its scratch memory and the ids that it produces."""
 
 @cython.final
 cdef class Workspace:
-    """Scratch memory of one encoding thread, and its cache of short pre-tokens."""
+    """Scratch memory of one encoding thread, and its cache of pre-tokens."""
 
     cdef Work c
-    cdef size_t cached          # bytes that it remembered pre-tokens in when it was given back
+    cdef size_t cached          # bytes of its cache when it was last returned to the pool
 
     def __cinit__(self, TokenTable table not None):
         cdef Work* w = &self.c
@@ -33,7 +33,7 @@ cdef class Workspace:
 
 
 cdef int reserve(Work* w, size_t more) except -1 nogil:
-    """Room for `more` ids, and for the four that a cell stores at once."""
+    """Make room for `more` ids, and for the four that a cell always copies."""
     cdef size_t wanted = w.count + more + CELL_NUMBERS
     if wanted > w.capacity:
         w.out = <u32*>grown(w.out, &w.capacity, wanted, sizeof(u32), b"ids")
@@ -52,7 +52,7 @@ cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except 
 
 
 cdef int emit_bytes(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
-    """`emit` where tokens without an id leave as the ids of their bytes."""
+    """`emit`, if tokens without an id are emitted as the ids of their bytes."""
     cdef size_t i, j, size
     cdef const u8* p
     for i in range(count):

@@ -1,13 +1,13 @@
-"""A stream whose text is changed before the pattern cuts it: the door, the levels, then the tail.
+"""A stream whose text is changed before the pattern cuts it: the intake, the levels, then the tail.
 
-The door makes whole characters of the chunks, as the policy wants them. The levels find tokens and change
-what is between them (`transform/levels.pxi`). The tail encodes what comes out. All of a call is one draft:
-it is done as a whole or not at all, as `stream/tail.pxi` has it.
+The intake makes whole characters of the chunks, following the error policy. The levels find tokens and
+change the text between them (`transform/levels.pxi`). The tail encodes the result. Each call works on one
+draft: it takes effect as a whole or not at all, as in `stream/tail.pxi`.
 """
 
 @cython.final
 cdef class TailSink(Sink):
-    """The tail, as a draft."""
+    """Feeds changed text to the draft of a tail."""
 
     cdef Tail tail
     cdef Changer changer
@@ -30,7 +30,7 @@ cdef class TailSink(Sink):
 
 
 cdef int put_token(Work* w, Mark* m, u32 id, size_t size) except -1:
-    """Emit the id of a special token that ends a segment: its text has a position in the stream."""
+    """Emit the id of a special token, which ends a segment. Its text has a position in the stream."""
     put_id(w, id, m.offset + m.size, m.offset + m.size + size)
     m.offset += size
     m.bytes_in += size
@@ -38,7 +38,7 @@ cdef int put_token(Work* w, Mark* m, u32 id, size_t size) except -1:
 
 
 cdef int take_segment(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint ends) except -1:
-    """Take text of a segment in. ends: the segment does, and with it its last pre-token."""
+    """Feed text of a segment. ends: the segment ends with it, and so does its last pre-token."""
     cdef Found refused
     refused.kind = PARTIAL
     if n >= RELEASE_FROM:
@@ -53,7 +53,7 @@ cdef int take_segment(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint e
 
 
 cdef int begin_segment(Tail tail, Mark* m, Work* w) except -1:
-    """Begin a segment of text after the one that has ended."""
+    """Begin a new segment after the one that has ended."""
     scan_begin(&m.scan, m.size)
     m.has_other = False
     m.searched = m.size
@@ -66,7 +66,7 @@ cdef int begin_segment(Tail tail, Mark* m, Work* w) except -1:
 
 cdef object feed_changing(Tail tail, object chunk, list parts, size_t run_size, bint final, Form form,
                           object out, size_t limit):
-    """As `Tail.encode_draft`, of a tail with rules; commits it, too."""
+    """`Tail.encode_draft` for a tail with rules. Commits the draft, too."""
     cdef Changer c = tail.changer
     cdef TailSink sink
     cdef Mark draft
@@ -122,7 +122,7 @@ cdef int check_limit(Changer c, size_t run_size, size_t limit) except -1:
 
 
 cdef int take_found_in_changing(Changer c, list parts, bint final, TailSink sink) except -1:
-    """As `take_found`, through the door."""
+    """`take_found` for a stream with a changer: all text passes the intake."""
     cdef GivenToken given
     for part in parts:
         if type(part) is GivenToken:
@@ -142,16 +142,17 @@ cdef int take_found_in_changing(Changer c, list parts, bint final, TailSink sink
 
 
 cdef int end_characters(Changer c, TailSink sink) except -1:
-    """The bytes of a character that is not complete are what they are at the end of a text."""
+    """Handle the bytes of an incomplete character as at the end of a text."""
     if c.door_draft.n_partial:
         take_chunk(c, b"", True, False, sink, False)
     return 0
 
 
 cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink sink, bint foresees) except -1:
-    """Through the door: make whole characters of a chunk, and give them to the levels.
+    """The intake: make whole characters of a chunk, and feed them to the levels.
 
-    is_last: no bytes follow it, which may complete a character. final: no text follows it.
+    is_last: no bytes follow that could complete a character. final: no text follows. foresees: an array of
+    the ids will be returned.
     """
     cdef Text text
     cdef TextBuffer buffer, joined
@@ -170,7 +171,7 @@ cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink 
     buffer.bytes = joined.bytes = NULL
     buffer.size = joined.size = 0
     try:
-        # The policy is applied below, where sequences may go on from the chunk before.
+        # The policy is applied below, since a sequence may continue from the last chunk.
         text_open(&text, &buffer, chunk, c.errors)
         try:
             p, size = text.data, text.size

@@ -1,22 +1,22 @@
 """The fast path of streams: `encode` of a small chunk. See `texts/fast_path.pxi`."""
 
 cdef class FastStreamEncoder(OneCall):
-    """The base class of `StreamEncoder`: its calls that have a fast path. Of a derived class, it
-    calls `take` only.
+    """The base class of `StreamEncoder`, with the calls that have a fast path. Of a derived class, it calls
+    only `take`.
     """
 
-    cdef readonly Tail _tail        # where the stream stands
-    cdef readonly object _trace     # where the ids came from; None: nobody asked
+    cdef readonly Tail _tail        # the state of the stream
+    cdef readonly object _trace     # where the ids came from; None if nobody asked
     cdef object _max_pending
 
     def _go_on(self, Tail tail not None, trace=None):
-        """Go on there: all or nothing, also for handlers of signals."""
+        """Continue from this state. Takes effect as a whole or not at all, also for signal handlers."""
         with cython.critical_section(self):
             self._tail, self._trace = tail, trace
 
     @property
     def max_pending(self):
-        """int: bytes that may be left waiting; a call that would leave more raises."""
+        """int: bytes that may stay pending; a call that would leave more raises PendingLimitExceeded."""
         with cython.critical_section(self):
             return self._max_pending
 
@@ -28,11 +28,12 @@ cdef class FastStreamEncoder(OneCall):
             self._max_pending = value
 
     def encode(self, chunk, final=False):
-        """list[int]: the ids that `chunk` makes certain; with `final`, all that are left.
+        """list[int]: the ids that `chunk` makes final; with `final`, all remaining ids.
 
-        Raises ValueError at a disallowed special token and UnicodeDecodeError at bytes that are no
-        UTF-8, both with the offset in the stream; UnicodeDecodeError for a str after bytes that
-        end inside a character; PendingLimitExceeded. Costs O(len(chunk)).
+        Raises ValueError for a disallowed special token and UnicodeDecodeError for bytes that are not
+        UTF-8, both with the offset in the stream; UnicodeDecodeError for a str after bytes that end inside
+        a character; PendingLimitExceeded if more than `max_pending` bytes would stay pending. Costs
+        O(len(chunk)).
         """
         return self.feed_fast(chunk, final, AS_LIST, None)
 
@@ -41,15 +42,15 @@ cdef class FastStreamEncoder(OneCall):
         return self.feed_fast(chunk, final, AS_ARRAY, None)
 
     def encode_into(self, chunk, out, final=False, *, Py_ssize_t start=0):
-        """int: as `encode`, but the ids go to `out`, from `start` on; their number.
+        """int: as `encode`, but writes the ids to `out`, from `start` on, and returns their number.
 
-        out: a writable, contiguous uint16 or uint32 buffer; an array of NumPy costs least. Raises
-        ValueError if it is too small, OverflowError if an id does not fit into uint16; the stream is
-        then as before the call. Of byte-level merges, n bytes never give more than n + pending ids, or
-        3 n + pending where "replace" repairs them; an encoding that puts a space before its text may
-        add one, a template what it consists of. A tokenizer.json that cuts text and then puts a mark or
-        a space before each piece may give several ids a byte. For small chunks this is the fastest way:
-        no object is made.
+        out: a writable, contiguous uint16 or uint32 buffer; a NumPy array is fastest. Raises ValueError
+        if it is too small, OverflowError if an id does not fit into uint16; the stream is then as before
+        the call. With byte-level merges, n bytes yield at most n + pending ids, or 3 n + pending if
+        "replace" repairs them. An encoding that puts a space before its text may add one id, and a
+        template adds its own ids. A tokenizer.json that cuts text and then puts a mark or a space before
+        each piece may yield several ids a byte. This is the fastest way to feed small chunks: it creates
+        no object.
 
         >>> import numpy
         >>> out = numpy.empty(100, dtype=numpy.uint32)
@@ -66,8 +67,8 @@ cdef class FastStreamEncoder(OneCall):
         return self.feed_fast(chunk, final, IN_BUFFER, output_into(out, start))
 
     def take(self, chunk, final, output):
-        """As `encode`, as `output` gives ids. A derived class has it, for streams with a trace, and for
-        chunks that are not text.
+        """`encode`, in the form of `output`. A derived class implements it, for streams with a trace and
+        for chunks that are not text.
         """
         raise NotImplementedError
 

@@ -1,7 +1,7 @@
-"""The mark of a stream: where it begins, what a saved one must satisfy, how it moves on."""
+"""The mark of a stream: its initial state, the checks of a saved mark, and commits."""
 
 cdef void begin(Mark* m, u64 offset) noexcept nogil:
-    """Put `m` at the beginning of a text, which is at byte `offset` of the stream."""
+    """Set `m` to the start of a text at byte `offset` of the stream."""
     m.size = m.searched = 0
     m.partial_size = 0
     scan_begin(&m.scan, 0)
@@ -18,7 +18,9 @@ cdef inline size_t pending(const Mark* m) noexcept nogil:
 
 
 cdef int check_mark(Tail tail, const Mark* m) except -1:
-    """StateError unless a call may go on from `m`: what is saved is checked like what is loaded."""
+    """StateError unless a call can continue from `m`. Checked both when a state is saved and when it is
+    loaded.
+    """
     if (m.offset | m.bytes_in | m.tokens_out) >> 62:
         raise damaged("it counts more bytes or ids than any stream has")
     if not (fits(tail, &m.scan, m.searched) and m.searched <= m.size):
@@ -28,7 +30,7 @@ cdef int check_mark(Tail tail, const Mark* m) except -1:
     if m.has_other and not (m.scan.committed and fits(tail, &m.other, m.scan.position)
                             and m.scan.start == m.scan.accept == m.other.start):
         raise damaged("its two hypotheses do not begin at the same position")
-    if m.scan.score - m.scan.score + m.other.score - m.other.score != 0:    # for infinities and NaN
+    if m.scan.score - m.scan.score + m.other.score - m.other.score != 0:    # true for infinities and NaN
         raise damaged("its score is not finite")
     if m.retry_at < SECTION or m.fork_at < SECTION:
         raise damaged("it would look for stable tokens too soon")
@@ -39,8 +41,8 @@ cdef int check_mark(Tail tail, const Mark* m) except -1:
 
 
 cdef bint may_be_held(Tail tail, const u8* p, size_t n, u64 offset):
-    """Whether p[:n], which are at `offset` in the stream, are UTF-8, if they must be. The first bytes
-    of their first character may be in ids that are out.
+    """Whether a tail may hold p[:n] at `offset` in the stream: they must be UTF-8, unless the policy is
+    KEEP. Ids already emitted may include the first bytes of their first character.
     """
     cdef size_t first = 0
     cdef i32 why
@@ -59,14 +61,14 @@ cdef bint fits(Tail tail, const Scan* s, size_t end):
 
 
 cdef int grow(Tail tail, size_t size) except -1 nogil:
-    """Room for `size` bytes, and for loads that reach a little beyond."""
+    """Make room for `size` bytes, and for loads that reach a little beyond."""
     if size + SLACK > tail.capacity:
         tail.bytes = <u8*>grown(tail.bytes, &tail.capacity, size + SLACK, 1, b"bytes of the stream")
     return 0
 
 
 cdef void commit(Tail tail, Mark* draft, bint final) noexcept nogil:
-    """Make `draft` what the stream is; drop the bytes and the memory that it does not need."""
+    """Make `draft` the state of the stream. Drops the bytes and the memory that it does not need."""
     cdef u8* bytes
     if final:
         begin(draft, 0)
@@ -81,7 +83,7 @@ cdef void commit(Tail tail, Mark* draft, bint final) noexcept nogil:
 
 
 cdef void drop(Tail tail, Mark* m, size_t floor) noexcept nogil:
-    """Move what is open down to `floor`, over bytes whose ids are out."""
+    """Move the pending bytes down to `floor`, over bytes whose ids are emitted."""
     cdef size_t gone, rest = m.size - m.scan.start
     if m.scan.start <= floor:
         return

@@ -1,39 +1,38 @@
-"""The open end of a stream: the bytes that wait, and where the walk over them stands.
+"""The open end of a stream: its pending bytes, and the state of the walk over them.
 
-A `Tail` takes chunks of any size and gives the ids that no later chunk can change. What it keeps is
-the *tail*: an unfinished UTF-8 sequence, what may begin a special token, and the open pre-token as
-far as its tokens are not certain yet.
+A `Tail` takes chunks of any size and returns the ids that no later chunk can change. It keeps the *tail*:
+an unfinished UTF-8 sequence, a possible prefix of a special token, and the part of the open pre-token whose
+tokens are not final yet.
 
-A pattern may look arbitrarily far ahead: after a newline, cl100k's `\\s*[\\r\\n]` takes a run of
-spaces into the same pre-token if another newline follows, and leaves it to the next pre-token if
-not. Then there are two hypotheses: the pre-token goes on (`scan`), or it ended where the pattern
-accepted last, and another one began there (`other`). If the encoding under the first has a token
-boundary at that position, both agree on the tokens before it. From there on both merge the same bytes
-from the same boundary inside one pre-token, so what `merge/stable_prefix.pxi` finds final is final under
-both, and memory stays bounded. Where there is no such boundary the answer really depends on what
-follows, and the bytes wait, up to the caller's limit.
+A pattern may look arbitrarily far ahead: after a newline, cl100k's `\\s*[\\r\\n]` takes a run of spaces
+into the same pre-token if another newline follows, and leaves it to the next pre-token if not. Then there
+are two hypotheses: the pre-token continues (`scan`), or it ended where the pattern last accepted, and
+another one began there (`other`). If the encoding under the first has a token boundary at that position,
+both agree on the tokens before it. From there on, both merge the same bytes from the same boundary inside
+one pre-token. So what `merge/stable_prefix.pxi` finds final is final under both, and memory stays bounded.
+Without such a boundary, the ids do depend on what follows, and the bytes stay pending, up to the caller's
+limit.
 
-A failed call cannot matter, by construction. `Tail.mark` and the first `mark.size` bytes of the
-buffer are what has been committed, and no call writes to them: it works on a copy of the mark, and
-on the bytes after those. When the ids are there and nothing can fail any more, `commit` puts the
-copy in place of the mark.
+A failed call has no effect, by construction. `Tail.mark` and the first `mark.size` bytes of the buffer are
+the committed state, and no call writes to them: it works on a copy of the mark, and on the bytes after
+those. Once the ids are ready and nothing can fail any more, `commit` replaces the mark by the copy.
 """
 
-# All of a tail but its bytes; positions are relative to `bytes`. A saved state is this and the bytes
-# held. The fields leave no gaps, and have the same sizes on all 64-bit machines.
+# The state of a tail except its bytes; positions are relative to `bytes`. A saved state is this struct and
+# the bytes held. The fields leave no gaps, and have the same sizes on all 64-bit machines.
 cdef struct Mark:
-    size_t size             # bytes held, well-formed unless they are kept as they are
-    size_t searched         # of these, known to begin no special token
-    u8[3] partial           # the bytes after them: those of a character that is not complete
+    size_t size             # bytes held; well-formed unless the policy is KEEP
+    size_t searched         # no special token begins in the open bytes before it
+    u8[3] partial           # the bytes after them, of an incomplete character
     u8 partial_size
     bint has_other
     Scan scan
-    Scan other              # the second hypothesis, see stream/tail.pxi
-    size_t retry_at         # see encoder.commit_open
-    size_t fork_at          # bytes beyond the last acceptance from which a fork is worth trying
+    Scan other              # the second hypothesis
+    size_t retry_at         # see `commit_open`
+    size_t fork_at          # bytes past the last acceptance from which a fork is worth trying
     u64 offset              # position of bytes[0] in the stream
-    u64 bytes_in            # bytes that came in
-    u64 tokens_out          # ids that went out
+    u64 bytes_in            # bytes fed
+    u64 tokens_out          # ids emitted
 
 
 cdef enum Policy:           # what to do with bytes that are not UTF-8
@@ -43,20 +42,20 @@ cdef enum Policy:           # what to do with bytes that are not UTF-8
 
 
 cdef enum:
-    SLICE = 1 << 16         # bytes of a chunk that are taken in at a time
-    SLACK = 64              # bytes beyond the tail that may be read
-    SHRINK_FROM = 1 << 18   # a buffer beyond this is given back when it is no longer needed
+    SLICE = 1 << 16         # bytes of a chunk that are encoded at a time
+    SLACK = 64              # readable bytes after the tail
+    SHRINK_FROM = 1 << 18   # bytes; a larger buffer shrinks when it is no longer needed
 
 
 @cython.final
 cdef class Tail:
-    """The state of one stream. One call at a time: a second one raises StreamInUseError.
+    """The state of one stream. One call at a time: a concurrent one raises StreamInUseError.
 
-    before, after: ids that go around those of the text, with the first call and with the final one.
-    rules: what is done to the text before it comes here, which then also find all special tokens.
-    finder: of the tokens in chunks that have control. `finder.parts(chunk, run, final)` gives (parts, run,
-    size): texts, `GivenToken`s, and None where no character reaches over; and of the run of control that
-    is open, what it wants to have back, and the bytes that wait in it.
+    before, after: ids to emit before those of the text, with the first call, and after them, with the final
+    one. rules: how text is changed before it reaches the tail; they find all special tokens, too. finder:
+    finds the tokens in chunks that contain control. `finder.parts(chunk, run, final)` returns (parts, run,
+    size): texts, `GivenToken`s, and None where a character must not continue; the state of the open run of
+    control, for the next call; and the bytes pending in that run.
     """
 
     cdef Encoder encoder
@@ -68,10 +67,10 @@ cdef class Tail:
     cdef u8* bytes
     cdef size_t capacity
     cdef Mark mark
-    cdef readonly Changer changer   # what changes the text before it comes here; None: nothing
-    cdef readonly object finder     # finds the tokens of chunks that have control; None: all chunks are text
-    cdef object run                 # of control, as far as the finder knows it; None: no control was last,
-    cdef size_t run_size            # and its bytes that wait
+    cdef readonly Changer changer   # changes the text before it reaches the tail, or None
+    cdef readonly object finder     # finds the tokens of chunks with control; None: all chunks are text
+    cdef object run                 # the finder's state of the open run of control, or None,
+    cdef size_t run_size            # and the bytes pending in it
     cdef char busy
 
     def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors not None,
@@ -90,12 +89,11 @@ cdef class Tail:
     def __dealloc__(self):
         free(self.bytes)
 
-    # One thread may look while another is in a call: what is committed is read and written as a
-    # whole.
+    # A thread may look while another is in a call, so committed state is read and written as a whole.
 
     @property
     def pending(self):
-        """Bytes of the text that wait: those held, or what they and others were before a change."""
+        """Bytes of text that are pending, counted before any change."""
         with cython.critical_section(self):
             if self.changer is not None:
                 return self.changer.door.pending + self.run_size
@@ -103,7 +101,7 @@ cdef class Tail:
 
     @property
     def bytes_in(self):
-        """Bytes of the text taken in since the stream began, before any change."""
+        """Bytes of text fed since the stream began, counted before any change."""
         with cython.critical_section(self):
             if self.changer is not None:
                 return self.changer.door.bytes_in + self.run_size
@@ -111,22 +109,22 @@ cdef class Tail:
 
     @property
     def reached(self):
-        """Bytes of the stream before those that wait, as the ids have them."""
+        """Bytes of text, counted after any change, before the pending ones."""
         with cython.critical_section(self):
             return self.mark.offset + self.mark.scan.start
 
     @property
     def tokens_out(self):
-        """Ids given out since the stream began."""
+        """Ids emitted since the stream began."""
         with cython.critical_section(self):
             return self.mark.tokens_out
 
     def reset(self):
-        """Forget everything but the settings."""
+        """Forget everything except the settings."""
         self.begin_at(0)
 
     def begin_at(self, u64 offset):
-        """Forget everything but the settings; what comes next is at byte `offset` of the stream."""
+        """Forget everything except the settings. The next chunk begins at byte `offset` of the stream."""
         enter(&self.busy)
         with cython.critical_section(self):
             begin(&self.mark, offset)
@@ -136,7 +134,7 @@ cdef class Tail:
         st_leave(&self.busy)
 
     def forget_partial(self):
-        """Forget the bytes of a character that is not complete, as if they had not come in."""
+        """Discard the bytes of an incomplete character, as if they had not been fed."""
         enter(&self.busy)
         with cython.critical_section(self):
             self.mark.bytes_in -= self.mark.partial_size
@@ -148,9 +146,9 @@ cdef class Tail:
         st_leave(&self.busy)
 
     def hurry(self):
-        """Let the next call look for ids of the open pre-token that are final, however short it is.
+        """Make the next call look for final ids in the open pre-token, however short it is.
 
-        Until then, there is no state to be saved.
+        Until then, the state cannot be saved.
         """
         enter(&self.busy)
         with cython.critical_section(self):
@@ -179,11 +177,11 @@ cdef class Tail:
         return twin
 
     def encode(self, chunk, bint final, Output output not None, size_t limit):
-        """Take `chunk` in; the ids that became certain, as `output` gives them.
+        """Feed `chunk`, and return the ids that became final, in the form of `output`.
 
-        ID_SPANS are (index of the id, start, end of its text in the stream): for a model of pieces, of
-        every id; otherwise, of special tokens only. limit: bytes that may be left waiting. Raises
-        DisallowedSpecialError, PendingLimitExceeded; the stream is then as before.
+        ID_SPANS are (index of the id, start, end of its text in the stream), of every id for a model of
+        pieces, otherwise of special tokens only. limit: bytes that may stay pending. Raises
+        DisallowedSpecialError or PendingLimitExceeded; the stream is then as before.
         """
         return self.feed(chunk, final, output.form, output, limit)
 
@@ -212,7 +210,7 @@ cdef class Tail:
 
     cdef object encode_draft(self, Mark* m, object chunk, list parts, size_t run_size, bint final, Form form,
                              object out, size_t limit):
-        """Advance `m`, a copy of self.mark, past `chunk`; return the ids. Commits nothing."""
+        """Advance `m`, a copy of self.mark, past `chunk`, and return the ids. Commits nothing."""
         cdef Workspace workspace = self.encoder.take()
         cdef Work* w = &workspace.c
         cdef u64 start
@@ -238,7 +236,7 @@ cdef class Tail:
             self.encoder.give(workspace)
 
     def getstate(self):
-        """bytes: everything that the next call depends on but the settings."""
+        """bytes: everything that the next call depends on, except the settings."""
         cdef Mark m
         cdef bytes before = b""
         enter(&self.busy)
@@ -250,7 +248,7 @@ cdef class Tail:
                 run = self.finder.packed(self.run)
                 before = len(run).to_bytes(8, "little") + run + before
             m = self.mark
-            if not m.has_other:                 # nobody looks at it then
+            if not m.has_other:                 # unused, so make it definite
                 m.other = m.scan
             memset(m.partial + m.partial_size, 0, sizeof(m.partial) - m.partial_size)
             check_mark(self, &m)
@@ -259,7 +257,7 @@ cdef class Tail:
             st_leave(&self.busy)
 
     def setstate(self, bytes state not None):
-        """Continue where `getstate` was called. StateError if the bytes are damaged."""
+        """Continue from a state of `getstate`. StateError if the bytes are damaged."""
         cdef Mark m
         cdef Changer changer = None
         cdef bytes before = b""
@@ -300,7 +298,7 @@ cdef class Tail:
 
 
 cdef inline int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint final, bint foresees) except -1:
-    """Take a text in. foresees: there will be an array of the ids."""
+    """Feed a text. foresees: an array of the ids will be returned."""
     cdef Text text
     cdef Found refused
     cdef bint is_text = PyUnicode_Check(chunk), is_clean
@@ -309,7 +307,7 @@ cdef inline int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint fi
             "utf-8", m.partial[:m.partial_size], m.bytes_in - m.partial_size, m.bytes_in,
             "a str chunk follows bytes that end inside a character",
         )
-    # The policy is applied below, where sequences may go on from the chunk before.
+    # The policy is applied below, since a sequence may continue from the last chunk.
     text_open(&text, &w.buffer, chunk, tail.errors)
     try:
         is_clean = is_text and m.partial_size == 0
@@ -330,7 +328,7 @@ cdef inline int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint fi
 
 
 cdef int take_found(Tail tail, Mark* m, Work* w, list parts, bint final) except -1:
-    """Take in what a finder made of a chunk: texts, `GivenToken`s, and None for borders of text."""
+    """Feed the parts that a finder made of a chunk: texts, `GivenToken`s, and None where a character ends."""
     cdef GivenToken given
     cdef bint ends
     cdef size_t i, n = len(parts)
@@ -357,7 +355,7 @@ cdef object damaged(str why):
 
 
 cdef int put_before(Tail tail, const Mark* m, Work* w) except -1:
-    """Give out the ids before the text, which belong to the first call, whatever that takes in."""
+    """Emit the ids that precede the text. They belong to the first call, even if its chunk is empty."""
     if m.tokens_out == 0:
         put_ids(w, tail.before)
     return 0
@@ -371,8 +369,8 @@ cdef int put_ids(Work* w, tuple ids) except -1:
 
 cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
                  SpecialMatcher matcher, Found* refused) except -1 nogil:
-    """Encode p[:n] after the tail, slice by slice. `is_clean`: with the tail, it is UTF-8.
-    matcher: finds special tokens; None: there are none.
+    """Encode p[:n] after the tail, slice by slice. is_clean: together with the tail, it is UTF-8. matcher:
+    finds special tokens; None: there are none.
     """
     cdef size_t step, floor = tail.mark.size
     while True:

@@ -1,9 +1,9 @@
-"""UTF-8 in a stream: characters that chunks cut in two, and what is done with ill-formed bytes."""
+"""UTF-8 in a stream: characters that are split between chunks, and ill-formed bytes."""
 
 cdef int append(Tail tail, Mark* m, const u8* p, size_t n, bint is_clean, bint final) except -1 nogil:
-    """Put p[:n] after the tail's bytes, well-formed as the policy wants it.
+    """Append p[:n] to the tail's bytes, made well-formed as the policy says.
 
-    The bytes of a character that is not complete are kept apart, in the mark.
+    The bytes of an incomplete character are kept in the mark instead.
     """
     cdef i32 why = 0
     cdef int length = 0
@@ -40,7 +40,7 @@ cdef inline void hold(Mark* m, const u8* p, size_t n) noexcept nogil:
 
 
 cdef int repair(Tail tail, Mark* m, size_t raw, bint final) except -1:
-    """Replace bytes that are not UTF-8 by U+FFFD in the `raw` bytes after the tail's."""
+    """Replace ill-formed UTF-8 by U+FFFD in the `raw` bytes after the tail's."""
     cdef const u8* p = tail.bytes + m.size
     cdef size_t held = 0 if final else unfinished_at_end(p, raw)
     cdef bytes text = p[:raw - held].decode("utf-8", "replace").encode()

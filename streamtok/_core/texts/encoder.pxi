@@ -1,20 +1,20 @@
-"""Encodes texts into ids: scanner, special tokens and pre-token encoder together.
+"""Encodes texts into ids with the scanner, special tokens and the pre-token encoder.
 
-An `Encoder` is immutable except for its pool of workspaces: any number of threads may use one, each
-call takes a workspace of its own.
+An `Encoder` is immutable except for its pool of workspaces. Any number of threads may use it: each call
+takes a workspace of its own.
 """
 
 cdef enum:
-    RELEASE_FROM = 4096     # bytes from which the GIL is released: below, handing it over costs more
+    RELEASE_FROM = 4096     # bytes from which the GIL is released: for fewer, handing it over costs more
     STEP = 1 << 20          # bytes between two looks at the clock
-    MODEL_STEP = 1 << 14    # of a model of pieces
+    MODEL_STEP = 1 << 14    # the same for a model of pieces
 
 
 cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable, size_t end,
                      bint final, Scan* s) except -1 nogil:
-    """Encode what can be decided of buffer[s.start:end]; `final`: nothing follows `end`.
+    """Encode what can be decided of buffer[s.start:end]. final: nothing follows `end`.
 
-    Afterwards s.start is where the open pre-token begins.
+    Afterwards, the open pre-token begins at s.start.
     """
     cdef i64[BATCH] ends
     cdef const ScanTables* tables = encoder.scanner.tables()
@@ -24,19 +24,19 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
     cdef double score
     cdef Marks marks
     marks_begin(&marks, s.start)
-    # The cache of a model knows what no pre-token covers as pre-tokens without ids. That of merges
-    # has tokens for them.
+    # The cache of a model stores characters that no pre-token covers as pre-tokens without ids. The cache
+    # for merges may store them as tokens.
     if encoder.table.tokens().model != NULL and not w.follows and tables.begins != NULL:
         gaps = tables
         marks.tells_gaps = False
-    while count > BATCH - 64:           # fewer: all that can be decided was
+    while count > BATCH - 64:           # fewer: everything that can be decided is encoded
         start = s.start
         committed = s.committed
         score = s.score
         count = scan(tables, s, &marks, buffer, end, final, ends, BATCH, &w.watch)
         if count == 0:
             break
-        s.score = 0                     # of the next pre-token
+        s.score = 0                     # score of the next pre-token
         if committed:
             if encoder.table.tokens().model != NULL:
                 end_pieces(encoder.table, w, buffer, start, <size_t>ends[0], score)
@@ -51,11 +51,11 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
 
 cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
                      size_t* retry_at) except -1 nogil:
-    """Emit what is final of the open pre-token, of the bytes that surely belong to it.
+    """Emit the final ids of the open pre-token, from the bytes that certainly belong to it.
 
-    Nothing while the pre-token may still turn out to be a token that merges cannot build.
-    `retry_at` is the size from which it is worth trying again: twice what is left, so that what an
-    attempt costs is shared by as many new bytes.
+    Emits nothing while the pre-token may still be a token that merges cannot build. retry_at: the size from
+    which another attempt pays. It is twice what is left, so that as many new bytes share the cost of an
+    attempt.
     """
     cdef const Tokens* t = encoder.table.tokens()
     cdef size_t certain = s.position if encoder.scanner.tables().settled[s.state] else s.accept
@@ -69,7 +69,7 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
     done = commit_certain(encoder.table, w, buffer + s.start, certain - s.start)
     if done:
         s.start += done
-        if s.accept < s.start:          # a later acceptance is certain, or it would not be sure
+        if s.accept < s.start:          # only a later acceptance can make these bytes certain
             s.accept = s.start
         s.committed = True
     retry_at[0] = 2 * (certain - s.start)
@@ -80,11 +80,11 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
 
 cdef int encode_whole(Encoder encoder, Work* w, ChangeRules rules, const u8* p, size_t n, size_t readable,
                       bint count_only, size_t* total) except -1 nogil:
-    """Encode p[:n], all there is; p[:readable] may be read. Leaves the ids in w.out, after those that are
-    there, or only their number in `total`.
+    """Encode p[:n], a whole text; p[:readable] may be read. Appends the ids to w.out, or with count_only
+    adds their number to `total` only.
 
     The caller has entered the rules. No other code may write to p meanwhile. Raises DisallowedSpecialError,
-    MemoryError, and what a signal's handler raises.
+    MemoryError, and errors of signal handlers.
     """
     cdef Levels levels
     begin_whole(w, &levels, count_only, total)
@@ -104,27 +104,27 @@ cdef inline void begin_whole(Work* w, Levels* levels, bint count_only, size_t* t
 
 cdef struct Levels:         # of a whole text that rules change: see `transform/levels.pxi`
     u8[2] where             # PLACE_BEGIN | PLACE_FIRST of the next segment
-    const u8* p             # the segment of the first level that the second one has
+    const u8* p             # the segment of the first level that the second level reads
     size_t n
-    size_t start            # where it begins in the text
-    u8 began                # `where` it began
+    size_t start            # where that begins in the text
+    u8 began                # `where` at its beginning
     bint is_changed
-    # Of a part of a prompt, at the first level: about the given tokens before and after it.
-    bint takes_blanks       # the one before takes the spaces that come next
+    # For a part of a prompt, at the first level: the given tokens before and after it.
+    bint takes_blanks       # the one before takes the whitespace that follows
     bint is_after_word
     bint is_before_word
-    u8 next_flags           # TokenFlag of the one after it
+    u8 next_flags           # TokenFlag of the one after
 
 
 cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet tokens, ElementTable table, int i,
                       Levels* levels, const u8* p, size_t n, size_t readable, size_t* total) except -1 nogil:
-    """Encode p[:n], all that level `i` has, or a segment of the level before: tokens, as `find_tokens` finds
-    them, and what becomes of the text between them.
+    """Encode p[:n], all input of level `i` or a segment of the level before. Finds tokens as `find_tokens`
+    does, then changes and encodes the text between them.
     """
     cdef Found found
     cdef size_t start = 0, search_from = 0, at
     cdef u8 flags
-    cdef bint takes_blanks = i == 0 and levels.takes_blanks     # the token before `start` does
+    cdef bint takes_blanks = i == 0 and levels.takes_blanks     # as the token before `start` does
     while True:
         tokens.matcher.search(&w.watch, p, search_from, n, True, &found)
         if found.kind == DISALLOWED:
@@ -160,7 +160,7 @@ cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet toke
 
 cdef int encode_between(Encoder encoder, Work* w, ChangeRules rules, ElementTable table, int i, Levels* levels,
                         const u8* p, size_t start, size_t stop, size_t readable, size_t* total) except -1 nogil:
-    """Change p[start:stop], a segment of level `i`, and encode what comes out."""
+    """Change p[start:stop], a segment of level `i`, and encode the result."""
     cdef ElementWalk x
     cdef const u8* out = p + start
     cdef size_t size = stop - start
@@ -192,7 +192,7 @@ cdef int encode_between(Encoder encoder, Work* w, ChangeRules rules, ElementTabl
 
 
 cdef size_t source_offset(ElementTable table, const Levels* levels, size_t offset) except? 0 nogil:
-    """Where in the text that is which is at `offset` of what became of the segment."""
+    """Where in the text the source of the byte at `offset` of the changed segment is."""
     cdef ElementWalk x
     cdef Alignment rows
     cdef LevelMark beginning
@@ -211,10 +211,10 @@ cdef size_t source_offset(ElementTable table, const Levels* levels, size_t offse
 
 cdef int encode_segment(Encoder encoder, Work* w, const u8* p, size_t n, size_t begin, size_t stop,
                         size_t* total) except -1 nogil:
-    """Encode p[begin:stop], which no pre-token leaves; p[:n] may be read.
+    """Encode p[begin:stop], which no pre-token crosses; p[:n] may be read.
 
-    In steps, so that counting needs no memory for the ids, the paths of Unigram stay in the cache of the
-    processor, and signals are not kept waiting.
+    It works in steps: then counting needs no memory for the ids, the paths of Unigram stay in the
+    processor's cache, and signals are handled soon.
     """
     cdef Scan s
     cdef bint has_model = encoder.table.tokens().model != NULL
@@ -238,14 +238,14 @@ cdef int encode_segment(Encoder encoder, Work* w, const u8* p, size_t n, size_t 
 
 
 cdef int refuse(const u8* p, const Found* refused, u64 offset) except -1 nogil:
-    """DisallowedSpecialError for a special token in p, which is at byte `offset` of the text."""
+    """Raise DisallowedSpecialError for a special token in p, which is at byte `offset` of the text."""
     with gil:
         raise DisallowedSpecialError(<i64>offset, p[refused.start:refused.end].decode("utf-8"))
 
 
 cdef int encode_object(Encoder encoder, Work* w, ChangeRules rules, object data, str errors, bint count_only,
                        size_t* total) except -1:
-    """As `encode_whole`, of a text that a caller gave: it is repaired, or raised for, as `errors` says."""
+    """`encode_whole` for the text of a caller, which is repaired or refused as `errors` says."""
     cdef Source source
     cdef bint is_open = source_open(&source, data, errors), is_done = False
     enter_rules(rules)
@@ -268,7 +268,7 @@ cdef int encode_object(Encoder encoder, Work* w, ChangeRules rules, object data,
 
 cdef bint encode_source(Encoder encoder, Work* w, ChangeRules rules, const Source* source, bint count_only,
                         size_t* total) except -1 nogil:
-    """`encode_whole` of all of a text. False: it is to be repaired or refused."""
+    """`encode_whole` for an open source. False if its text must be repaired or refused."""
     cdef size_t size
     cdef const u8* p = source_utf8(source, &w.buffer, 0, source.size, &size)
     if p == NULL:
@@ -278,7 +278,7 @@ cdef bint encode_source(Encoder encoder, Work* w, ChangeRules rules, const Sourc
 
 
 cdef int need_scanner(Encoder encoder) except -1:
-    """ValueError for an encoder whose text must be cut by others: see `Encoder.encode_split`."""
+    """ValueError for an encoder that cannot cut text: see `Encoder.encode_split`."""
     if encoder.scanner is None:
         raise ValueError("this encoder has no scanner: cut the text and use encode_split")
     return 0
@@ -286,13 +286,11 @@ cdef int need_scanner(Encoder encoder) except -1:
 
 @cython.final
 cdef class Encoder:
-    """Tokens and pre-tokens together: whole texts to ids. `scanner` may be None, see
-    `encode_split`.
-    """
+    """Encodes whole texts with a token table and a scanner, which may be None: see `encode_split`."""
 
     cdef readonly TokenTable table
     cdef readonly Scanner scanner
-    cdef void* _ready           # a Workspace that is owned, or NULL
+    cdef void* _ready           # a Workspace with a reference, or NULL
     cdef list _pool             # more of them
     cdef Spares _spares
 
@@ -306,17 +304,17 @@ cdef class Encoder:
         Py_XDECREF(<PyObject*>self._ready)
 
     cdef Workspace take(self):
-        # A list that grows from nothing to one and back costs more than to encode a word.
+        # Growing an empty list by one and back costs more than encoding a word.
         cdef void* ready = st_swap(&self._ready, NULL)
         cdef Workspace workspace = None
         if ready != NULL:
             workspace = <Workspace>ready
-            Py_DECREF(workspace)        # it has the reference now
+            Py_DECREF(workspace)        # the variable holds a reference now
             return workspace
         if self._pool:
             try:
                 workspace = self._pool.pop()
-            except IndexError:          # another thread was quicker
+            except IndexError:          # another thread came first
                 pass
         return workspace if workspace is not None else Workspace(self.table)
 
@@ -326,7 +324,7 @@ cdef class Encoder:
         workspace.c.counts_only = workspace.c.follows = False
         forget_gaps(&workspace.c)       # if a call ended with an error
         buffer_trim(&workspace.c.buffer)
-        if workspace.c.capacity > SPARE_LIMIT:      # do not sit on the memory of one huge text
+        if workspace.c.capacity > SPARE_LIMIT:      # do not keep the memory of one huge text
             free(workspace.c.out)
             workspace.c.out = NULL
             workspace.c.capacity = 0
@@ -339,20 +337,20 @@ cdef class Encoder:
                 Py_XDECREF(<PyObject*>other)
 
     def release(self):
-        """Free the memory between calls, caches and all; the next call makes it anew."""
+        """Free the memory kept between calls, caches included. The next call allocates it again."""
         Py_XDECREF(<PyObject*>st_swap(&self._ready, NULL))
         self._pool.clear()
         self._spares.clear()
 
     def spare_bytes(self):
-        """int: memory that arrays gave back, kept for those to come."""
+        """int: bytes of memory that arrays returned, kept for new arrays."""
         return self._spares.total()
 
     def cache_bytes(self):
-        """int: what the workspaces that are not in use remember pre-tokens in."""
+        """int: bytes of the pre-token caches in workspaces that are not in use."""
         cdef Workspace workspace = self.take()
         cdef size_t total = table_bytes(&workspace.c.cache)
-        for other in list(self._pool):      # a copy: other threads take and give meanwhile
+        for other in list(self._pool):      # a copy: other threads change the list meanwhile
             total += st_load_size(&(<Workspace>other).cached)
         self.give(workspace)
         return total
@@ -377,10 +375,10 @@ cdef class Encoder:
             self.give(workspace)
 
     def encode_split(self, data, ends, Output output not None):
-        """The ids of pre-tokens that the caller found: data[0:ends[0]], data[ends[0]:ends[1]], ….
+        """The ids of pre-tokens that the caller cut: data[0:ends[0]], data[ends[0]:ends[1]], ….
 
-        data: bytes-like; ends: int64 [n], not beyond the data and, except for their signs,
-        non-decreasing. A negative end closes bytes that belong to no pre-token.
+        data: bytes-like; ends: int64 [n], not beyond the data and, except for their signs, non-decreasing.
+        A negative end closes bytes that belong to no pre-token.
         """
         cdef ArrayView text = read_array(data, UINT8, "data")
         cdef ArrayView end_array = read_array(ends, INT64, "ends")
@@ -404,7 +402,7 @@ cdef class Encoder:
             self.give(workspace)
 
     def encode_pretoken(self, pretoken):
-        """list[int]: the ids of one pre-token, whole-pre-token look-up first."""
-        pretoken = bytes(pretoken)        # nobody writes to it
+        """list[int]: the ids of one pre-token, which is looked up as a whole first."""
+        pretoken = bytes(pretoken)        # a copy that nothing else writes to
         cdef i64 end = len(pretoken)
         return self.encode_split(pretoken, np.array([end] if end else [], dtype=np.int64), LIST)

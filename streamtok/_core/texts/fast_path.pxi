@@ -1,17 +1,17 @@
-"""The fast path: a small text becomes its ids, or their number, in one step.
+"""The fast path: encode or count a small text in one step.
 
-Encoding a prompt or a log line of 100 bytes takes less time than a few Python calls. So
-`Encoding.encode`, `encode_ordinary`, `encode_to_numpy`, `count` and `decode` are defined here. They
-first check for the usual case: a small, well-formed text and the usual settings. All other texts go to the `_encode_any` that the derived class has, which takes any text
-and raises the errors; what is not a text goes to its `_encode_other`.
+Encoding a prompt or a log line of 100 bytes takes less time than a few Python calls. So `Encoding.encode`,
+`encode_ordinary`, `encode_to_numpy`, `count` and `decode` are defined here. They first check for the usual
+case: a small, well-formed text and the usual settings. All other texts go to `_encode_any` of the derived
+class, which takes any text and raises the errors. Anything that is not a text goes to its `_encode_other`.
 """
 
 cdef enum:
-    SMALL_TEXT = 4096            # bytes of the largest text that takes the fast path, with the GIL
-    PADDED = 128                 # bytes of the largest one that is copied to where more may be read
+    SMALL_TEXT = 4096            # bytes of the largest text for the fast path, which holds the GIL
+    PADDED = 128                 # bytes of the largest text that is copied so that more may be read
 
 
-ALL = "all"                 # the defaults of the settings; told by identity here, by value elsewhere
+ALL = "all"                 # default settings; compared by identity here, by value elsewhere
 NO_SPECIAL = frozenset()
 cdef object all_special = ALL
 cdef object no_special = NO_SPECIAL
@@ -23,22 +23,22 @@ cdef str NOT_READY = "this Encoding was not made by its own __init__"
 
 
 cdef class FastEncoding:
-    """The base of `Encoding`: its calls that have a fast path, and what they need. Of a derived
-    class, it calls `_encode_any` and `_encode_other` only.
+    """The base class of `Encoding`: the calls that have a fast path, and what they need. Of a derived
+    class, it calls only `_encode_any` and `_encode_other`.
     """
 
-    cdef Encoder encoder            # None: there is no fast path
+    cdef Encoder encoder            # None if there is no fast path
     cdef object find_rules
-    cdef ChangeRules refusing       # of calls that refuse special tokens; None until there was one
-    cdef ChangeRules ordinary       # of those that take them for plain text,
-    cdef ChangeRules allowing       # and of those that allow them all
+    cdef ChangeRules refusing       # for calls that refuse special tokens; None until the first
+    cdef ChangeRules ordinary       # for calls that treat them as plain text,
+    cdef ChangeRules allowing       # and for calls that allow all of them
     cdef Decoder decoder
-    cdef PromptRules prompts        # None until there was a prompt
-    cdef bint drops_space           # the text begins with a space that decoding leaves out
+    cdef PromptRules prompts        # None until the first prompt
+    cdef bint drops_space           # the text begins with a space that decoding removes
 
     def _set_parts(self, Decoder decoder not None, bint drops_space, Encoder encoder=None, find_rules=None):
-        """encoder: None for an encoding whose pattern has no tables. find_rules: gives
-        ChangeRules for the values of `allowed_special` and `disallowed_special`.
+        """encoder: None for an encoding whose pattern has no tables. find_rules: returns ChangeRules for
+        the values of `allowed_special` and `disallowed_special`.
 
         Raises ValueError the second time: calls of other threads may be using the parts.
         """
@@ -57,7 +57,7 @@ cdef class FastEncoding:
         >>> enc.encode_ordinary("hello world")
         [31373, 995]
         """
-        need_text(text)                 # no Prompt: its control says which special tokens are meant
+        need_text(text)                 # not a Prompt: its control says which special tokens are meant
         if max_tokens is None:
             ids = self.quickly(text, no_special, nothing, errors, AS_LIST)
             if ids is not None:
@@ -68,15 +68,15 @@ cdef class FastEncoding:
                max_tokens=None, add_special_tokens=False):
         """list[int]: the ids of `text`, which may be a `Prompt`, a `Control` or a t-string.
 
-        Of a prompt, only control becomes control tokens, and `disallowed_special` does not matter.
+        In a prompt, only control becomes control tokens, and `disallowed_special` is ignored.
 
-        allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special:
-        texts (or "all": every special token not allowed) that raise ValueError where they occur;
-        () lets them pass as plain text. errors: for bytes that are not UTF-8, "strict" (raises
-        UnicodeDecodeError), "replace" or "surrogateescape" (keeps them). Lone surrogates in a str
-        become U+FFFD, as in tiktoken. max_tokens: the first ids only, so many at most; text far
-        after them is not read, and costs nothing. add_special_tokens: put the ids of the
-        encoding's template around those of the text (docs/formats.md); most encodings have none.
+        allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special: texts
+        (or "all": every special token that is not allowed) that raise ValueError where they occur; () lets
+        them pass as plain text. errors: for bytes that are not UTF-8, "strict" (raises UnicodeDecodeError),
+        "replace" or "surrogateescape" (keeps them). Lone surrogates in a str become U+FFFD, as in tiktoken.
+        max_tokens: return at most this many ids, the first ones; text far after them is not read, and costs
+        nothing. add_special_tokens: put the ids of the encoding's template around those of the text
+        (docs/formats.md); most encodings have none.
 
         >>> enc.encode("<|endoftext|>", allowed_special="all")
         [50256]
@@ -90,10 +90,10 @@ cdef class FastEncoding:
 
     def encode_to_numpy(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL,
                         errors="strict", add_special_tokens=False, num_threads=1):
-        """numpy.uint32 [n]: as `encode`, without a list.
+        """numpy.uint32 [n]: as `encode`, without building a list.
 
-        num_threads: a text of a megabyte or more is cut where that changes no id and shared between
-        so many threads, but not more than there are cores. A text that others can write to meanwhile
+        num_threads: a text of a megabyte or more is cut where that changes no id, and shared between at
+        most this many threads, and at most one for each core. A text that others can write to meanwhile
         (bytearray, mmap) is copied first.
         """
         if add_special_tokens is False and num_threads is one:
@@ -105,10 +105,10 @@ cdef class FastEncoding:
 
     def count(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=(), errors="strict",
               add_special_tokens=False, num_threads=1):
-        """int: len(encode(text, …)), without keeping the ids: they take no memory. docs/howto/counting.md
-        has the cases in which the text is copied.
+        """int: len(encode(text, …)), without storing the ids. docs/howto/counting.md lists the cases in
+        which the text is copied.
 
-        Special tokens in the text are plain text unless you say otherwise, as in all that counts
+        Special tokens in the text are plain text unless you say otherwise, as in all methods that count
         (`counter`, `fits`, `truncate`, `split`). num_threads: as for `encode_to_numpy`.
 
         >>> enc.count("hello world")
@@ -124,7 +124,7 @@ cdef class FastEncoding:
     @cython.final
     cdef object quickly(self, object text, object allowed_special, object disallowed_special,
                         object errors, Form form):
-        """`encode_small` with the usual settings, or None; of a prompt, if there was one before."""
+        """The fast result for the usual settings, also for a prompt after the first one; otherwise None."""
         cdef ChangeRules rules
         if errors is not strict or self.encoder is None:
             return None
@@ -147,15 +147,15 @@ cdef class FastEncoding:
         return found
 
     def _keep_prompts(self, PromptRules prompts):
-        """From now on, calls with prompts and the usual settings go by these rules."""
+        """Use these rules for prompts with the usual settings from now on."""
         with cython.critical_section(self):
-            self.prompts = self.prompts or prompts      # the first stay: others may be reading them
+            self.prompts = self.prompts or prompts      # keep the first: others may be reading it
 
     @cython.final
     cdef ChangeRules keep_rules(self, object allowed_special, object disallowed_special):
-        """Those of these settings, which no call has used yet."""
+        """The rules for these settings; keeps them for later calls."""
         cdef ChangeRules rules = self.find_rules(allowed_special, disallowed_special)
-        with cython.critical_section(self):     # the first stay: others may be reading them
+        with cython.critical_section(self):     # keep the first: others may be reading it
             if allowed_special is all_special:
                 self.allowing = self.allowing or rules
             elif disallowed_special is all_special:
@@ -177,10 +177,10 @@ cdef class FastEncoding:
                                 add_special_tokens, num_threads, max_tokens)
 
     def decode_bytes(self, tokens):
-        """bytes: the tokens in a row; any iterable of int or integer array.
+        """bytes: the tokens, concatenated; any iterable of int or integer array.
 
-        Raises KeyError at an id that is not in the vocabulary, OverflowError at one that is no
-        uint32; the message has its position.
+        Raises KeyError for an id that is not in the vocabulary, OverflowError for one that is not a uint32;
+        the message has its position.
         """
         return self.decoded(tokens)
 
@@ -213,7 +213,7 @@ cdef class FastEncoding:
 
 
 cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form form):
-    """The ids of a whole text, or None if it is large, or must be repaired or refused."""
+    """The ids of a whole text, or None if it is large or must be repaired or refused."""
     cdef Workspace workspace
     cdef Scan s
     cdef Py_ssize_t size = 0
@@ -241,7 +241,7 @@ cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form f
         return None
     workspace = encoder.take()
     if p == NULL:
-        # The long way reserves the buffer for texts that are not ASCII.
+        # Only the slow path makes the buffer larger, for texts that are not ASCII.
         written = <size_t>-1
         if st_transcode_capacity(text) <= workspace.c.buffer.size:
             written = transcode_str(text, workspace.c.buffer.bytes)
@@ -252,7 +252,7 @@ cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form f
         size = written
         readable = size + 16        # st_transcode_capacity
     elif size <= PADDED:
-        # Keys are loaded 16 bytes at a time where so many may be read, which is not the end of a
+        # Keys are loaded 16 bytes at a time where that many may be read, which is not so at the end of a
         # str.
         st_copy_few(padded, p, size)
         p = padded
@@ -260,7 +260,7 @@ cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form f
     else:
         readable = size
     if rules.is_plain and rules.first_tokens.matcher.find(p, 0, size, True).kind == NOTHING:
-        # Whatever raises from here on leaves the workspace to the garbage collector.
+        # An error from here on leaves the workspace to the garbage collector.
         scan_begin(&s, 0)
         encode_span(encoder, &workspace.c, p, readable, size, True, &s)
         ids = ids_as(form, encoder.table, encoder._spares, &workspace.c, None)

@@ -1,16 +1,16 @@
-"""Whole prompts: texts and given tokens in a row. Streams of them are in `stream/tail.pxi`.
+"""Encode whole prompts: sequences of texts and given tokens. `stream/tail.pxi` encodes streams of them.
 
-What is between two given tokens is joined, and encoded as a text that begins and ends there. Given
-tokens of a second level are found inside of such a text: a prompt that has some is a stream.
+The text between two given tokens is joined, and encoded as a text of its own. Given tokens of a second
+level are found inside such a text, so a prompt that has any is encoded as a stream.
 """
 
 @cython.final
 cdef class PromptRules:
-    """How the prompts of an encoding become ids. Immutable.
+    """How the prompts of an encoding are encoded. Immutable.
 
-    kinds: the types of prompts, which have `spans` of (text, is it control). finder: its `of_run(text)` gives
-    the texts and given tokens of a run of control; it keeps some of them in `known`. rules: for the text
-    between given tokens.
+    kinds: the types of prompts, whose `spans` are pairs of a text and whether it is control. finder: its
+    `of_run(text)` returns the texts and given tokens of a run of control, and its dict `known` caches some
+    of them. rules: for the text between given tokens.
     """
 
     cdef tuple kinds
@@ -60,7 +60,7 @@ cdef object encode_prompt(Encoder encoder, PromptRules prompts, object prompt, s
 
 cdef int encode_parts(Encoder encoder, Work* w, ChangeRules rules, Levels* levels, list parts, str errors,
                       size_t* total) except -1:
-    """Encode the parts; the buffer has the capacity for all of their text."""
+    """Encode the parts. The buffer must have capacity for all of their text."""
     cdef TokenSet tokens = rules.first_tokens
     cdef GivenToken given
     cdef u8* p = w.buffer.bytes
@@ -97,7 +97,7 @@ cdef int encode_parts(Encoder encoder, Work* w, ChangeRules rules, Levels* level
 
 cdef int encode_segment_of(Encoder encoder, Work* w, ChangeRules rules, Levels* levels, const u8* p, size_t n,
                            size_t* total) except -1:
-    """Encode p[:n], what is between two given tokens; a few bytes more may be read."""
+    """Encode p[:n], the text between two given tokens. A few bytes more may be read."""
     if n >= RELEASE_FROM:
         with nogil:
             encode_level(encoder, w, rules, rules.first_tokens, rules.first_table, 0, levels, p, n, n + 16, total)

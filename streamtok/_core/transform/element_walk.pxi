@@ -1,12 +1,13 @@
-"""Along a segment, element by element, changing it.
+"""Change a segment, element by element.
 
-What is left is copied in long runs, and nothing is written before something changes: a text that is left
-costs a look at 64 bytes at a time.
+Unchanged text is copied in long runs, and nothing is written before the first change: unchanged text costs
+one look at each 64 bytes.
 
-An element waits as an `OpenElement` while what comes may still join it. If it is merged with the next one,
-that changes only what becomes of it after the step that joined them. So it may join the one before it
-only at a later step, and a chain of merges is at most as long as there are caring steps: as many entries
-wait. Where an entry holds nothing, the chain ends, unless something joins whatever is before it.
+An `OpenElement` is kept as an entry while a later element may join it. A merge with the next element
+changes only its results after the step that joined the two. So the merged element can join the one before
+it only at a later step, and a chain of merges has at most as many links as there are caring steps. The
+number of entries needs no more than that. A chain ends at an entry that holds nothing, unless an element
+joins anything before it.
 """
 
 cdef void element_walk_begin(ElementTable t, ElementWalk* w, const u8* p, size_t n, u8 begins, bint ends,
@@ -14,7 +15,7 @@ cdef void element_walk_begin(ElementTable t, ElementWalk* w, const u8* p, size_t
     memset(w, 0, sizeof(ElementWalk))
     w.p, w.n, w.ends, w.rows = p, n, ends, rows
     w.begins = begins if t.asks_for_begin and n else 0
-    w.mask_at = <size_t>0 - 2 * ST_TOGETHER         # nowhere
+    w.mask_at = <size_t>0 - 2 * ST_TOGETHER         # before the text
     w.pause = PAUSE_EVERY
     w.most_entries = t.n_caring if t.n_caring else 1
 
@@ -39,14 +40,14 @@ cdef inline void free_entry(OpenElement* e) noexcept nogil:
 
 
 cdef int reserve_out(ElementWalk* w, size_t more) except -1 nogil:
-    """Room for so many bytes, and for as many as are left."""
+    """Make room in `out` for `more` bytes and for the rest of the text."""
     cdef size_t wanted = w.size + more + w.n - w.left + ST_TOGETHER
     w.out = <u8*>grown(w.out, &w.capacity, wanted, 1, b"bytes of the changed text")
     return 0
 
 
 cdef inline int copy_same(ElementWalk* w, size_t stop, size_t more) except -1 nogil:
-    """Copy what is left before `stop`; room for as many bytes, and `more`."""
+    """Copy unchanged text before `stop`. Makes room for it and for `more` bytes."""
     cdef size_t size = stop - w.left
     if w.size + size + more + ST_TOGETHER > w.capacity:
         reserve_out(w, size + more)
@@ -63,7 +64,7 @@ cdef inline int copy_same(ElementWalk* w, size_t stop, size_t more) except -1 no
 
 
 cdef inline int emit_element(ElementWalk* w, Element* e, size_t start, size_t stop) except -1 nogil:
-    """What is at start:stop is final, and all before it. e: NULL if it stays."""
+    """Everything before `stop` is final; start:stop becomes `e`, or stays as it is if `e` is NULL."""
     cdef size_t i, size
     cdef Row* row
     w.final = stop
@@ -77,7 +78,7 @@ cdef inline int emit_element(ElementWalk* w, Element* e, size_t start, size_t st
     w.is_changed = True
     copy_same(w, start, size)
     if size <= SHORT_TEXT:
-        memcpy(w.out + w.size, element_text(e), SHORT_TEXT)     # it costs less than to look at the size
+        memcpy(w.out + w.size, element_text(e), SHORT_TEXT)     # cheaper than testing the size
     else:
         memcpy(w.out + w.size, element_text(e), size)
     if w.rows != NULL:
@@ -95,7 +96,7 @@ cdef inline int emit_element(ElementWalk* w, Element* e, size_t start, size_t st
 
 
 cdef int emit_entries(ElementWalk* w, size_t count) except -1 nogil:
-    """The first entries are final."""
+    """Emit the first `count` entries: they are final."""
     cdef size_t i
     if count == 0:
         return 0
@@ -108,7 +109,7 @@ cdef int emit_entries(ElementWalk* w, size_t count) except -1 nogil:
 
 
 cdef inline int know(ElementTable t, u32 code, CharKind* kind) except -1 nogil:
-    """The kind of a character; the steps are asked if need be."""
+    """The kind of a character. Asks the steps if it is not in the table."""
     kind[0] = kind_at(t, code)
     if kind.flags & KIND_UNASKED:
         t.learn(code)
@@ -117,12 +118,12 @@ cdef inline int know(ElementTable t, u32 code, CharKind* kind) except -1 nogil:
 
 
 cdef inline bint may_join(ElementTable t, CharKind kind) noexcept nogil:
-    """Whether something that comes after it may change it."""
+    """Whether an element after it may change it."""
     return kind.holds != 0 or t.joins_any or kind.flags & (KIND_HOLDS_ANY | KIND_EMPTY)
 
 
 cdef int ask_entry(ElementTable t, ElementWalk* w, OpenElement* e) except -1 nogil:
-    """Know all about an entry, which is not in `entries`, or the last one there."""
+    """Ask for the result of an entry, which is the last of `entries` or not among them."""
     cdef bint is_kept = True
     free_entry(e)
     e.element = find_kept(t, w.p + e.start, e.stop - e.start, e.where)
@@ -135,7 +136,7 @@ cdef int ask_entry(ElementTable t, ElementWalk* w, OpenElement* e) except -1 nog
 
 
 cdef int settle_open(ElementTable t, ElementWalk* w) except -1 nogil:
-    """Ask for the last entry, and whatever that joins to it."""
+    """Ask for the result of the last entry, and of all that it is joined to."""
     cdef OpenElement* last
     while w.n_entries:
         last = &w.entries[w.n_entries - 1]
@@ -148,7 +149,7 @@ cdef int settle_open(ElementTable t, ElementWalk* w) except -1 nogil:
 
 
 cdef void merge_last(ElementWalk* w) noexcept nogil:
-    """Make one of the last two entries, which is not asked for."""
+    """Merge the last two entries into one, whose result must be asked for."""
     cdef OpenElement* last = &w.entries[w.n_entries - 1]
     cdef OpenElement* other = last - 1
     other.where |= last.where
@@ -161,10 +162,10 @@ cdef void merge_last(ElementWalk* w) noexcept nogil:
 
 
 cdef int put_entry(ElementTable t, ElementWalk* w, OpenElement e) except -1 nogil:
-    """Put an element after the entries. It is asked for.
+    """Append an element, whose result is known, to the entries.
 
-    Where it is joined to the last one, both are one that is not asked for yet: more may join it, and a
-    merge that is not needed is as right. Its kind is then only likely.
+    If it is joined to the last entry, both become one entry, whose result is not asked for yet, since more
+    may join it. A merge too many does no harm. Until the result is known, its kind is a guess.
     """
     cdef OpenElement* last
     if w.n_entries:
@@ -177,7 +178,7 @@ cdef int put_entry(ElementTable t, ElementWalk* w, OpenElement e) except -1 nogi
                 emit_entries(w, w.n_entries)
             elif w.n_entries == w.most_entries:
                 emit_entries(w, 1)
-    # There is room for one more than may wait.
+    # `entries` has one place more than `most_entries`.
     w.entries[w.n_entries] = e
     w.n_entries += 1
     if w.n_entries > 1:
@@ -188,7 +189,7 @@ cdef int put_entry(ElementTable t, ElementWalk* w, OpenElement e) except -1 nogi
 
 
 cdef int put_gap(ElementTable t, ElementWalk* w, size_t at) except -1 nogil:
-    """Put the inert characters before `at` after the entries, as far back as they can be joined."""
+    """Append the inert characters before `at` to the entries, from as far back as they can be joined."""
     cdef size_t[MOST_CARING + 1] starts
     cdef size_t low = w.entries[w.n_entries - 1].stop if w.n_entries else w.final
     cdef size_t i = at, count = 0, start
@@ -219,7 +220,7 @@ cdef int put_gap(ElementTable t, ElementWalk* w, size_t at) except -1 nogil:
 
 
 cdef inline bint stands_alone(ElementTable t, ElementWalk* w, size_t at, CharKind kind) noexcept nogil:
-    """Whether there is surely a border before the character at `at`."""
+    """Whether there is certainly a border before the character at `at`."""
     cdef size_t low = w.entries[w.n_entries - 1].stop if w.n_entries else w.final
     cdef int size = 0
     if at == low:
@@ -228,7 +229,9 @@ cdef inline bint stands_alone(ElementTable t, ElementWalk* w, size_t at, CharKin
 
 
 cdef bint element_goes_on(ElementTable t, ElementWalk* w, CharKind kind) except -1 nogil:
-    """Whether the next character is joined to the last entry, of this kind, or to the character after it."""
+    """Whether the next character is joined to the last entry, of kind `kind`, or to the character after
+    itself.
+    """
     cdef CharKind first, second
     cdef int size = 0, length = 0
     know(t, utf8_at(w.p, w.at, w.n, &size), &first)
@@ -261,7 +264,7 @@ cdef inline size_t seek_element(ElementTable t, ElementWalk* w, size_t i) noexce
 
 
 cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
-    """Walk to the end. What is not certain yet is not taken in."""
+    """Walk to the end of the text. Consumes what is final."""
     cdef size_t at, stop, n = w.n
     cdef int size = 0, length = 0
     cdef u32 code
@@ -300,7 +303,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
                 w.at = at + size
                 continue
             if kind.flags == 0 and stands_alone(t, w, at, kind):
-                # It stays, and is left to the gap, as inert ones are.
+                # It is unchanged, and `put_gap` handles it like an inert character.
                 stop = at + size
                 if stop < n:
                     know(t, utf8_at(w.p, stop, n, &length), &next)
@@ -318,7 +321,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
             e.start, e.where, e.kind = top.start, top.where, kind_of_both(top.kind, e.kind)
             free_entry(top)
         stop = at + size
-        if size == 1 and is_joined(kind, kind):     # a run of spaces, as there are many in code
+        if size == 1 and is_joined(kind, kind):     # runs of spaces are frequent in code
             while stop < n and w.p[stop] == w.p[at]:
                 stop += 1
         while stop < n:
@@ -334,7 +337,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
             is_open = True
             break
         if at - e.start > SHORT_TEXT and stop < n and element_goes_on(t, w, e.kind):
-            # In place of an entry, and not asked for yet, or it would be again and again.
+            # Make it an entry without asking: the long element would be asked for again and again.
             w.entries[w.n_entries] = e
             w.n_entries += 1
             continue
@@ -345,7 +348,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
         else:
             ask_entry(t, w, &e)
         if t.n_caring == 1 and w.n_entries == 0 and e.where == 0 and stop < n and not is_joined(e.kind, next):
-            # There are borders on both sides, and no later step that could move one.
+            # There are borders on both sides, and no later step can remove one.
             emit_element(w, e.element, e.start, stop)
             free_entry(&e)
         else:
@@ -354,7 +357,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
 
 
 cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open) except -1 nogil:
-    """Settle what is final. open: the element at the end, more of which may come."""
+    """Settle what is final. open: the element at the end, if it may continue, or NULL."""
     cdef OpenElement* last
     if open == NULL:
         put_gap(t, w, w.n)
@@ -390,9 +393,10 @@ cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open) except -
 
 
 def change_elements(ElementTable t not None, bytes text not None, int begins, bint ends, bint wants_rows):
-    """(what the text becomes, the bytes that were not taken in, whether something was left out before it, rows).
+    """(changed text, bytes not consumed, whether something before the text was removed, rows).
 
-    rows: [(bytes now, bytes before)]; -1 before: each byte stands for itself. None if they are not wanted.
+    rows: [(bytes now, bytes before)], where -1 bytes before: each byte is unchanged. None if not
+    wants_rows.
     """
     cdef ElementWalk w
     cdef Alignment found

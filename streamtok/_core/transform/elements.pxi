@@ -1,36 +1,36 @@
-"""One table for any sequence of steps: what elements of a text become (`normalizers/elements.py`).
+"""A table of what the elements of a text become, for any sequence of steps (`normalizers/elements.py`).
 
-It fills itself: the steps are asked for a character or an element the first time that a text has it.
-A character that no step changes or joins is *inert*: it is looked up only where what is after it
-may be joined to it.
+The table fills itself: it asks the steps about a character or an element when that first occurs in a text.
+A character that no step changes or joins to another is *inert*: it is looked up only if the character after
+it may join it.
 """
 
 cdef enum:
     CODE_POINTS = 0x110000
     ELEMENTS_KEPT = 1 << 14
-    ELEMENT_BYTES = 1 << 22     # of all that are kept, with what they become
+    ELEMENT_BYTES = 1 << 22     # all cached elements, with their results
     ELEMENT_SLOTS = 1 << 15
-    LONGEST_ELEMENT = 512       # bytes of one that is kept
-    SHORT_TEXT = 16             # bytes that are copied at once
-    PAUSE_EVERY = 1 << 18       # bytes between two looks at signals
+    LONGEST_ELEMENT = 512       # longest cached element, in bytes
+    SHORT_TEXT = 16             # bytes copied in one go
+    PAUSE_EVERY = 1 << 18       # bytes between two checks for signals
 
-    PLACE_BEGIN = 1         # where an element stands: it begins a segment,
-    PLACE_FIRST = 2         # the first of its stream,
-    PLACE_END = 4           # or it ends one
+    PLACE_BEGIN = 1         # the element is at the start of a segment,
+    PLACE_FIRST = 2         # of the first segment of its stream,
+    PLACE_END = 4           # or at the end of a segment
 
     KIND_UNASKED = 1
     KIND_CHANGED = 2
-    KIND_JOINS_ANY = 4      # to whatever is before it,
-    KIND_HOLDS_ANY = 8      # or whatever is after it
-    KIND_EMPTY = 16         # it begins a segment, and is nothing at some step
-    KIND_LATER = 32         # something was left out before its text
-    KIND_GONE = 64          # it is nothing at some step: what is before it may reach over it
+    KIND_JOINS_ANY = 4      # to anything before it,
+    KIND_HOLDS_ANY = 8      # or anything after it
+    KIND_EMPTY = 16         # empty at some step, at the start of a segment
+    KIND_LATER = 32         # something before its text was removed
+    KIND_GONE = 64          # empty at some step: its neighbours may interact across it
 
 
-cdef u64 SAME = 0xFFFFFFFFFFFFFFFF  # of a row: each byte stands for itself
+cdef u64 SAME = 0xFFFFFFFFFFFFFFFF  # as `before` of a row: each byte is unchanged
 
 
-cdef union KindWord:        # all of it at once, for threads
+cdef union KindWord:        # a CharKind as one word, for atomic access
     CharKind kind
     u32 word
 
@@ -76,22 +76,22 @@ cdef Element* make_element(bytes key, u8 where, object answer) except NULL:
 
 @cython.final
 cdef class ElementTable:
-    """Steps of normalizers as a table that fills itself. Shared by threads.
+    """The results of a sequence of normalizer steps, filled as texts need them. Shared by threads.
 
-    elements: `Elements` of `normalizers/elements.py`.
+    elements: the `Elements` of `normalizers/elements.py` that asks the steps.
     """
 
-    cdef u32* kinds             # KindWord of each code point
-    cdef void** changes         # Element* of each that is KIND_CHANGED
-    cdef st_leads leads         # bytes that begin, or are, a character that is not inert
+    cdef u32* kinds             # [CODE_POINTS] KindWord
+    cdef void** changes         # [CODE_POINTS] Element*, if KIND_CHANGED
+    cdef st_leads leads         # first bytes of characters that are not inert
     cdef readonly object elements
     cdef readonly bint asks_for_begin
     cdef readonly bint asks_for_end
     cdef readonly bint joins_any
     cdef readonly int n_caring  # steps that look at neighbours
-    cdef void** kept            # [ELEMENT_SLOTS] Element*
+    cdef void** kept            # [ELEMENT_SLOTS] Element*, a hash table
     cdef size_t n_kept, kept_bytes
-    cdef size_t n_calls         # that may look into `kept` now
+    cdef size_t n_calls         # running calls, which may read `kept`
 
     def __cinit__(self, elements):
         self.elements = elements
@@ -162,15 +162,15 @@ cdef class ElementTable:
                     if self.changes[code] == NULL:
                         st_store_pointer(&self.changes[code], e)
                         e = NULL
-                free(e)                 # NULL, unless another thread was quicker
-            # Whoever sees the kind sees the change, too.
+                free(e)                 # NULL, unless another thread came first
+            # Stored after the change, so a thread that sees the kind sees the change, too.
             st_store_u32(&self.kinds[code], k.word)
         return 0
 
     cdef Element* ask(self, const u8* p, size_t size, u8 where, bint may_forget,
                       bint* is_kept) except NULL nogil:
-        """What an element becomes that is not kept. is_kept: it is now, and must not be freed. may_forget: the
-        caller has no other element.
+        """Ask the steps about an element that is not cached. is_kept: set if the table now caches, and
+        owns, the result. may_forget: the caller holds no other element, so the cache may be cleared.
         """
         cdef Element* e
         cdef size_t at
@@ -201,7 +201,7 @@ cdef class ElementTable:
 
 
 cdef inline void enter_table(ElementTable t):
-    """Elements that are kept are not freed until `leave_table`, but by `ask`."""
+    """Keep cached elements alive until `leave_table`; only the caller's own `ask` may free them."""
     with cython.critical_section(t):
         t.n_calls += 1
 
@@ -212,7 +212,7 @@ cdef inline void leave_table(ElementTable t):
 
 
 cdef Element* find_kept(ElementTable t, const u8* p, size_t size, u8 where) noexcept nogil:
-    """What is known of an element; NULL: nothing."""
+    """The cached result for an element, or NULL."""
     cdef u64 hash
     cdef size_t at
     cdef Element* e
@@ -237,7 +237,7 @@ cdef inline CharKind kind_at(ElementTable t, u32 code) noexcept nogil:
 
 
 cdef inline u32 utf8_at(const u8* p, size_t i, size_t n, int* size) noexcept nogil:
-    """The character at p[i]; a byte that is not UTF-8 is U+DC80 to U+DCFF."""
+    """The character at p[i]; U+DC80 to U+DCFF for a byte that is not UTF-8."""
     cdef i32 code
     if p[i] < 0x80:
         size[0] = 1
@@ -250,7 +250,7 @@ cdef inline u32 utf8_at(const u8* p, size_t i, size_t n, int* size) noexcept nog
 
 
 cdef inline size_t utf8_before(const u8* p, size_t low, size_t i, size_t n) noexcept nogil:
-    """Where the character before i begins, not before `low`."""
+    """Where the character before i begins, at or after `low`."""
     cdef size_t start = i - 1
     cdef int size
     while start > low and i - start < 4 and (p[start] & 0xC0) == 0x80:
@@ -263,17 +263,17 @@ cdef inline size_t utf8_before(const u8* p, size_t low, size_t i, size_t n) noex
 
 
 cdef inline bint is_joined(CharKind one, CharKind next) noexcept nogil:
-    """Whether there is no border between them."""
+    """Whether there is no border between `one` and `next`."""
     return is_pulled(one, next) or one.flags & (KIND_HOLDS_ANY | KIND_EMPTY) != 0
 
 
 cdef inline bint is_pulled(CharKind one, CharKind next) noexcept nogil:
-    """Whether there is none because of what the next one is."""
+    """Whether there is no border between them because of what `next` is."""
     return (one.holds & next.joins or next.flags & KIND_JOINS_ANY) != 0
 
 
 cdef inline CharKind kind_of_both(CharKind one, CharKind next) noexcept nogil:
-    """The likely kind of two that are joined: that of their ends, right except for what they do to each
+    """The likely kind of two joined elements, from their outer ends. It is wrong only if they change each
     other.
     """
     cdef CharKind both

@@ -1,17 +1,17 @@
-"""From the text of a stream to the text that the pattern cuts: added tokens, and steps between them.
+"""Change the text of a stream before the pattern cuts it: find added tokens, and apply steps between them.
 
-A *level* finds its tokens in its text, and changes the *segments* between them. There is a second level
-where some tokens are found in changed text: it takes the segments of the first one. What comes out goes
-to a `Sink`: text of segments, and tokens between them.
+A *level* finds its tokens in its input and changes the *segments* between them. If some tokens are found in
+changed text, a second level takes the segments of the first as its input. A `Sink` receives the output:
+text of segments, and the tokens between them.
 
-Of the tokens that begin leftmost, the one that the matcher prefers is taken, and the search goes on after
-it. One with `single_word` is passed over where it touches a word. `lstrip` and `rstrip` let a token take
-the spaces before and after it. The search still goes on after the token itself: so spaces that a token
-took may be tokens once more, and then what follows them is text again. (All as in the crate `tokenizers`
-0.23, `added_vocabulary.rs`, Apache-2.0, found by experiment, too.)
+Of the matches that begin leftmost, the matcher's preferred one is taken, and the search resumes after it. A
+match of a `single_word` token is skipped if it touches a word. `lstrip` and `rstrip` let a token take the
+whitespace before and after it. The search still resumes right after the token itself, so a token may be
+found in whitespace that another token took, and text begins again after it. (All as in the crate
+`tokenizers` 0.23, `added_vocabulary.rs`, Apache-2.0, and partly found by experiment.)
 
-What waits: what may begin a token; a token with `single_word` that ends the text; if there is a token with
-`lstrip`, the spaces at the end; and what the table is not certain about (`element_walk.pxi`).
+Pending after a chunk are a prefix of a token; a `single_word` token at the end; whitespace at the end, if a
+token has `lstrip`; and text whose change is not final yet (`element_walk.pxi`).
 """
 
 cdef enum TokenFlag:
@@ -25,15 +25,16 @@ cdef class TokenSet:
     """Added and special tokens with flags. Immutable."""
 
     cdef readonly SpecialMatcher matcher
-    cdef u8* flags              # TokenFlag of each of its specials
-    cdef bytes words            # a bit for each code point: whether it is in a word
+    cdef u8* flags              # [n] TokenFlag of each of the matcher's specials
+    cdef bytes words            # bit set of code points: those that occur in words
     cdef const u8* word_bits    # in `words`
-    cdef bint wants_blanks      # some token takes those before it
+    cdef bint wants_blanks      # some token takes the whitespace before it
     cdef bint is_plain          # no token has flags
 
     def __cinit__(self, SpecialMatcher matcher not None, flags, words, bint wants_blanks=False):
-        """flags: of each of `matcher.specials`. words: a bit for each code point, the lowest first; None
-        if no token needs it. wants_blanks: a given token takes the spaces before it, see `GivenToken`.
+        """flags: one for each of `matcher.specials`. words: one bit for each code point, lowest first; None
+        if no token needs them. wants_blanks: a given token takes the whitespace before it, see
+        `GivenToken`.
         """
         cdef size_t i
         self.matcher = matcher
@@ -55,7 +56,7 @@ cdef class TokenSet:
         free(self.flags)
 
     cdef bint is_word_at(self, const u8* p, size_t i, size_t n) noexcept nogil:
-        """Whether the character at p[i] is in a word."""
+        """Whether the character at p[i] is a word character."""
         cdef int size = 0
         cdef u32 code = utf8_at(p, i, n, &size)
         return self.word_bits[code >> 3] >> (code & 7) & 1
@@ -63,17 +64,21 @@ cdef class TokenSet:
 
 @cython.final
 cdef class GivenToken:
-    """A token that the caller found: it is where it is given, whatever is around it. Immutable."""
+    """A token that the caller passes in place of text: it needs no match and ignores its neighbours.
+    Immutable.
+    """
 
     cdef readonly u32 id
     cdef readonly bytes text
     cdef u8 flags               # TokenFlag
-    cdef u8 level               # of the tokens that it is one of
+    cdef u8 level               # whose tokens it belongs to
     cdef const u8* p            # `text`
     cdef size_t size
 
     def __cinit__(self, u32 id, bytes text not None, u8 flags=0, bint is_normalized=False):
-        """is_normalized: it is a token of the second level, which must be there. flags: as for `TokenSet`."""
+        """is_normalized: whether it is a token of the second level, which must exist. flags: as for
+        `TokenSet`.
+        """
         if not text:
             raise ValueError("a given token has no text")
         self.id, self.text, self.flags, self.level = id, text, flags, is_normalized
@@ -91,7 +96,7 @@ cdef inline bint is_blank(u32 code) noexcept nogil:
 
 
 cdef size_t blanks_end(const u8* p, size_t start, size_t stop, size_t n) noexcept nogil:
-    """Where the spaces that p[start:stop] begins with end."""
+    """Where the whitespace at the start of p[start:stop] ends."""
     cdef int size = 0
     while start < stop and is_blank(utf8_at(p, start, n, &size)):
         start += size
@@ -99,7 +104,7 @@ cdef size_t blanks_end(const u8* p, size_t start, size_t stop, size_t n) noexcep
 
 
 cdef size_t blanks_begin(const u8* p, size_t start, size_t stop, size_t n) noexcept nogil:
-    """Where the spaces that p[start:stop] ends with begin."""
+    """Where the whitespace at the end of p[start:stop] begins."""
     cdef int size = 0
     cdef size_t at
     while stop > start:
@@ -112,16 +117,16 @@ cdef size_t blanks_begin(const u8* p, size_t start, size_t stop, size_t n) noexc
 
 @cython.final
 cdef class ChangeRules:
-    """What is done to text before the pattern cuts it: special and added tokens are found, and what is
-    between them is changed. Immutable; shared by threads.
+    """How text is changed before the pattern cuts it: which special and added tokens are found, and which
+    steps change the text between them. Immutable; shared by threads.
     """
 
     cdef readonly TokenSet first_tokens
     cdef readonly ElementTable first_table      # or None
-    cdef readonly TokenSet second_tokens        # None: there is no second level
+    cdef readonly TokenSet second_tokens        # None if there is no second level
     cdef readonly ElementTable second_table     # or None
     cdef bint is_plain          # no token has flags, and nothing is changed
-    cdef readonly bint can_cut  # there may be ranges where a text can be cut: see `is_cut_in_changed`
+    cdef readonly bint can_cut  # whether a text can have clean cuts: see `is_cut_in_changed`
 
     def __init__(self, TokenSet first_tokens not None, ElementTable first_table=None,
                  TokenSet second_tokens=None, ElementTable second_table=None):
@@ -130,8 +135,8 @@ cdef class ChangeRules:
         if second_tokens is None and second_table is not None:
             raise ValueError("without tokens in changed text, both normalizers are one table")
         self.is_plain = first_tokens.is_plain and first_table is None and second_tokens is None
-        # What is at an end is not what it is at a cut. Tokens of the second level may have become what
-        # they are across it.
+        # Steps that look at the ends of a segment would take a cut for an end, and a token of the second
+        # level may have formed across a cut.
         self.can_cut = first_tokens.is_plain and not any(
             table is not None and (table.asks_for_begin or table.asks_for_end)
             for table in (first_table, second_table)
@@ -141,7 +146,7 @@ cdef class ChangeRules:
 
 
 cdef inline void enter_rules(ChangeRules rules):
-    """The answers of their tables are not freed until `leave_rules`."""
+    """Keep the tables' cached elements alive until `leave_rules`."""
     if rules.first_table is not None:
         enter_table(rules.first_table)
     if rules.second_table is not None:
@@ -156,34 +161,34 @@ cdef inline void leave_rules(ChangeRules rules):
 
 
 cdef class Sink:
-    """What takes the text that comes out."""
+    """Receives the changed text."""
 
     cdef int put_text(self, const u8* p, size_t n, bint ends) except -1:
-        """Text of a segment. ends: the segment does."""
+        """Receive text of a segment. ends: the segment ends with it."""
         raise NotImplementedError
 
     cdef int put_token(self, u32 id, size_t size) except -1:
-        """A token of so many bytes."""
+        """Receive a token of `size` bytes."""
         raise NotImplementedError
 
     cdef int refuse(self, int level, const u8* p, size_t size, size_t rest) except -1:
-        """A disallowed token; `rest` bytes are from where it begins to the end of the level's text."""
+        """Raise for a disallowed token. rest: bytes from its start to the end of the level's text."""
         raise NotImplementedError
 
 
 @cython.final
 cdef class Changer:
-    """A text on its way through the levels. One call at a time."""
+    """Passes a text through the levels. One call at a time."""
 
     cdef ChangeRules rules
     cdef int n_levels
     cdef Level[2] levels
     cdef LevelMark[2] draft
     cdef Watch watch
-    cdef readonly str errors    # what to do with bytes that are not UTF-8
+    cdef readonly str errors    # error policy for bytes that are not UTF-8
     cdef Door door              # as committed
     cdef Door door_draft
-    cdef bint is_ended          # a text has; its rows are kept until the next call
+    cdef bint is_ended          # the text has ended; its rows are kept until the next call
 
     def __cinit__(self, ChangeRules rules not None, str errors not None):
         self.rules, self.errors = rules, errors
@@ -197,7 +202,7 @@ cdef class Changer:
             alignment_free(&self.levels[i].rows)
 
     cdef void reset(self) noexcept:
-        """Forget everything but the rules."""
+        """Forget everything except the rules."""
         cdef int i
         cdef Level* level
         memset(&self.door, 0, sizeof(Door))
@@ -213,7 +218,7 @@ cdef class Changer:
                 level.bytes, level.capacity = NULL, 0
 
     cdef Changer copy(self):
-        """An independent one in the same state."""
+        """An independent Changer in the same state."""
         cdef Changer twin = Changer(self.rules, self.errors)
         cdef Level* to
         cdef const Level* level
@@ -243,7 +248,7 @@ cdef class Changer:
             self.draft[i] = self.levels[i].mark
 
     cdef void roll_back(self) noexcept:
-        """Forget what the draft added to the rows."""
+        """Remove the rows that the draft added."""
         cdef int i
         cdef Level* level
         for i in range(2):
@@ -254,7 +259,9 @@ cdef class Changer:
                 level.rows.rows[level.rows.n - 1] = level.mark.last_row
 
     cdef void commit_draft(self, u64 reached, bint forgets) noexcept:
-        """reached: where the text begins that waits in the tail. forgets: the rows before that."""
+        """Make the draft the state. reached: where the tail's pending text begins. forgets: drop the rows
+        before that.
+        """
         cdef int i
         cdef Level* level
         cdef LevelMark* m
@@ -264,7 +271,7 @@ cdef class Changer:
                 reached = forget_rows(&self.levels[i].rows, &self.draft[i], reached)
         for i in range(2):
             level, m = &self.levels[i], &self.draft[i]
-            # Moving much for a few bytes would make small chunks quadratic.
+            # Small chunks would take quadratic time if a few bytes moved many.
             if m.begin and m.size - m.begin <= m.begin:
                 memmove(level.bytes, level.bytes + m.begin, m.size - m.begin)
                 m.size -= m.begin
@@ -278,9 +285,11 @@ cdef class Changer:
             level.mark = m[0]
 
     def back(self, spans, bint final):
-        """(how many are certain, int64 [n, 2]): where in the source the segments of the text that came out
-        are. spans: int64 [n, 2], in bytes. Until `forget`, all of them are known that came out of calls for
-        ranges.
+        """Map spans of the changed text to the source: (count, int64 [n, 2]), of which the first `count`
+        are final.
+
+        spans: int64 [n, 2], in bytes, of text since the last `forget`. Every call since then must have
+        asked for id spans.
         """
         cdef object found = np.array(spans, np.int64).reshape(-1, 2)
         cdef i64* ranges = <i64*>array_memory(found.reshape(-1), INT64)
@@ -298,8 +307,8 @@ cdef class Changer:
         return certain, found
 
     def forget(self, u64 offset):
-        """int: where the source of what begins at `offset` of the text that came out begins, with what was
-        removed at the beginning of the segment that is open. Rows before that are forgotten.
+        """int: where the source of the changed text at `offset` begins, including text that was removed at
+        the start of the open segment. Forgets the rows before that.
         """
         cdef int i
         cdef Level* level
@@ -319,7 +328,7 @@ cdef class Changer:
         return offset
 
     cdef bytes getstate(self):
-        """Everything that the next call depends on but the rules."""
+        """Everything that the next call depends on, except the rules."""
         cdef Level* level
         cdef LevelMark* m
         cdef size_t k
@@ -342,8 +351,8 @@ cdef class Changer:
         return b"".join(parts)
 
     cdef Changer from_state(self, bytes state, u64 done, u64 reached):
-        """One with the same rules that goes on where `getstate` was called. StateError if the bytes are
-        damaged. reached: the bytes that came out; done: of these, those that no longer wait.
+        """A Changer with the same rules in the state that `getstate` saved. StateError if the bytes are
+        damaged. reached: bytes of changed text so far; done: those of them that are no longer pending.
         """
         cdef Changer c = Changer(self.rules, self.errors)
         cdef size_t at = 0
@@ -402,7 +411,7 @@ cdef class Changer:
         return c
 
     cdef u64 source_of(self, u64 offset) noexcept:
-        """Where the source of what begins at `offset` of the text that came out begins, as the draft has it."""
+        """Where the source of the changed text at `offset` begins, according to the draft."""
         cdef int i
         for i in reversed(range(self.n_levels)):
             offset = row_start(&self.levels[i].rows, &self.draft[i], offset)
@@ -416,8 +425,8 @@ cdef class Changer:
 
 
 cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) except -1:
-    """Take p[:n] into level `i`, and pass on what is certain. ends: nothing more comes (in level 1: of the
-    segment).
+    """Append p[:n] to the bytes of level `i`, and emit what is final. ends: the text (in level 1: the
+    segment) ends here.
     """
     cdef Level* level = &c.levels[i]
     cdef LevelMark* m = &c.draft[i]
@@ -427,7 +436,7 @@ cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink
         memcpy(level.bytes + m.size, p, n)
     m.size += n
     find_tokens(c, i, ends, None, sink)
-    if ends:                # what comes next is another segment, or another text
+    if ends:                # what follows is another segment or another text
         m.begin = m.size
         m.searched = m.size
         m.after_word = m.takes_blanks = False
@@ -435,7 +444,7 @@ cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink
 
 
 cdef int take_given(Changer c, int i, GivenToken given, Sink sink) except -1:
-    """Take a given token into level `i`, after its bytes, all of which it makes certain."""
+    """Feed a given token to level `i`. All of the level's pending bytes become final."""
     cdef LevelMark* m = &c.draft[i]
     cdef TokenSet tokens = c.tokens_of(i)
     find_tokens(c, i, False, given, sink)
@@ -446,7 +455,9 @@ cdef int take_given(Changer c, int i, GivenToken given, Sink sink) except -1:
 
 
 cdef int find_tokens(Changer c, int i, bint ends, GivenToken given, Sink sink) except -1:
-    """Pass on what is certain of a level's bytes. given: the token that follows them, or None."""
+    """Find tokens in a level's pending bytes, and emit what is final. given: the token that follows, or
+    None.
+    """
     cdef Level* level = &c.levels[i]
     cdef LevelMark* m = &c.draft[i]
     cdef TokenSet tokens = c.tokens_of(i)
@@ -465,7 +476,7 @@ cdef int find_tokens(Changer c, int i, bint ends, GivenToken given, Sink sink) e
         flags = tokens.flags[found.which]
         if flags & SINGLE_WORD:
             if stop == size and not is_last:
-                break                           # what comes may be a word
+                break                           # a word may follow
             if (tokens.is_word_at(p, utf8_before(p, m.begin, at, size), size) if at > m.begin
                     else m.after_word) or (stop < size and tokens.is_word_at(p, stop, size)) or (
                     stop == size and given is not None and tokens.is_word_at(given.p, 0, given.size)):
@@ -474,7 +485,8 @@ cdef int find_tokens(Changer c, int i, bint ends, GivenToken given, Sink sink) e
         if m.takes_blanks:
             start = take_blanks(c, i, start, at, sink)
         if m.takes_blanks:
-            # They reach up to here: a token may be among them, but not one that has them all.
+            # The taken whitespace reaches this match. A match of whitespace alone that takes what precedes
+            # it is only more whitespace; any other match is a token.
             is_blank_again = flags & LSTRIP and blanks_end(p, at, stop, size) == stop
             if is_blank_again:
                 put_blanks(c, i, stop - start, sink)
@@ -502,11 +514,11 @@ cdef int find_tokens(Changer c, int i, bint ends, GivenToken given, Sink sink) e
 
 
 cdef int put_given(Changer c, int i, size_t start, GivenToken given, Sink sink) except -1:
-    """Pass on the bytes of a level from `start`, in which there are no tokens, and then a given one."""
+    """Emit the bytes of a level from `start`, which contain no token, then a given token."""
     cdef Level* level = &c.levels[i]
     cdef LevelMark* m = &c.draft[i]
     cdef size_t stop = m.size
-    if given.level > i:                 # to this level, it is text
+    if given.level > i:                 # at this level, the token is text
         m.takes_blanks = False
         if start < stop and change_segment(c, i, start, stop, False, sink) != stop - start:
             raise AssertionError("text waits before a given token of the second level")
@@ -523,7 +535,7 @@ cdef int put_given(Changer c, int i, size_t start, GivenToken given, Sink sink) 
 
 
 cdef size_t take_blanks(Changer c, int i, size_t start, size_t stop, Sink sink) except? 0:
-    """Give the token that was passed on last the spaces that start:stop begins with; where these end."""
+    """Give the last token the whitespace at the start of start:stop. Returns where that ends."""
     cdef LevelMark* m = &c.draft[i]
     cdef size_t end = blanks_end(c.levels[i].bytes, start, stop, m.size)
     if end < stop:
@@ -534,7 +546,7 @@ cdef size_t take_blanks(Changer c, int i, size_t start, size_t stop, Sink sink) 
 
 
 cdef int put_blanks(Changer c, int i, size_t size, Sink sink) except -1:
-    """Blanks that the last token takes: they are not text, and no id stands for them alone."""
+    """Add whitespace to the last token: it is not text, and has no id of its own."""
     cdef Alignment* rows = &c.levels[i].rows
     c.draft[i].where = PLACE_BEGIN
     if i + 1 < c.n_levels:
@@ -548,9 +560,9 @@ cdef int put_blanks(Changer c, int i, size_t size, Sink sink) except -1:
 
 
 cdef int end_with_token(Changer c, int i, u32 id, size_t size, Sink sink) except -1:
-    """Pass on a token of level i, which has ended its segment."""
+    """Emit a token of level `i`, which ends the segment."""
     cdef int k
-    for k in range(i, c.n_levels):      # in the levels before, the segment goes on
+    for k in range(i, c.n_levels):      # at earlier levels, the segment continues
         c.draft[k].where = PLACE_BEGIN
         alignment_add_token(&c.levels[k].rows, size)
     sink.put_token(id, size)
@@ -558,7 +570,9 @@ cdef int end_with_token(Changer c, int i, u32 id, size_t size, Sink sink) except
 
 
 cdef size_t change_segment(Changer c, int i, size_t start, size_t stop, bint ends, Sink sink) except? 0:
-    """Change the bytes start:stop of a segment, and pass on what is certain: how many were taken in."""
+    """Change the bytes start:stop of a segment, and emit what is final. Returns the number of bytes
+    consumed.
+    """
     cdef Level* level = &c.levels[i]
     cdef LevelMark* m = &c.draft[i]
     cdef ElementTable table = c.table_of(i)
@@ -603,7 +617,7 @@ cdef size_t change_segment(Changer c, int i, size_t start, size_t stop, bint end
 
 
 cdef bint goes_on_to(ElementTable t, LevelMark* m, const u8* p, size_t stop) noexcept:
-    """Whether the element that is open goes on up to `stop`; it is walked so far only once."""
+    """Whether the open element extends up to `stop`. Resumes at `walked`, so each byte is walked only once."""
     cdef int size = 0
     cdef CharKind kind
     while m.walked < stop:
@@ -624,7 +638,9 @@ cdef int pass_on(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) 
 
 
 cdef u64 row_start(const Alignment* a, const LevelMark* m, u64 offset) noexcept nogil:
-    """Where the source of the row at `offset` begins; of text that stays, of the byte there."""
+    """Where the source of the row at `offset` begins; in unchanged text, the source of the byte at
+    `offset`.
+    """
     cdef u64 now = m.begins_now, before = m.begins_before
     cdef size_t i
     for i in range(a.n):
@@ -636,8 +652,8 @@ cdef u64 row_start(const Alignment* a, const LevelMark* m, u64 offset) noexcept 
 
 
 cdef u64 forget_rows(Alignment* a, LevelMark* m, u64 reached) noexcept:
-    """Forget the rows before `reached`, but not the last row: what is removed next may go with it. Where the
-    source of what is there begins.
+    """Forget the rows before `reached`, but keep the last row, since text that is removed next may belong
+    to it. Returns where the source of `reached` begins.
     """
     cdef size_t i = 0
     cdef u64 start = row_start(a, m, reached), more
@@ -650,7 +666,7 @@ cdef u64 forget_rows(Alignment* a, LevelMark* m, u64 reached) noexcept:
     if i > 0 and (i >= a.n // 2 or i > 1024):
         memmove(a.rows, a.rows + i, (a.n - i) * sizeof(Row))
         a.n -= i
-    elif i > 0:         # later, or moving would take quadratic time
+    elif i > 0:         # not yet: moving a few rows each time would take quadratic time
         while i > 0:
             i -= 1
             row = &a.rows[i]
@@ -670,8 +686,8 @@ cdef struct RowCursor:
     const Row* row
     const Row* first
     const Row* stop
-    u64 now                 # where the text of the row begins,
-    u64 before              # and what that was before
+    u64 now                 # where the row begins in the changed text,
+    u64 before              # and in the text before the change
 
 
 cdef inline u64 size_before(const Row* row) noexcept nogil:
@@ -679,7 +695,7 @@ cdef inline u64 size_before(const Row* row) noexcept nogil:
 
 
 cdef void seek_row(RowCursor* c, u64 offset) noexcept nogil:
-    """Go to the row that has the byte at `offset`, or to the end."""
+    """Move to the row that contains the byte at `offset`, or to the end."""
     while c.row > c.first and c.now > offset:
         c.row -= 1
         c.now -= c.row.now
@@ -691,7 +707,7 @@ cdef void seek_row(RowCursor* c, u64 offset) noexcept nogil:
 
 
 cdef void spans_back(const Alignment* a, const LevelMark* m, i64* spans, size_t n) noexcept nogil:
-    """Of n segments of the text that came out of a level (start, end), what they were before."""
+    """Map n spans (start, end) of a level's output to its input, in place."""
     cdef RowCursor starts
     cdef RowCursor ends
     cdef size_t i
@@ -715,8 +731,8 @@ cdef void spans_back(const Alignment* a, const LevelMark* m, i64* spans, size_t 
 
 
 cdef u64 certain_end(Changer c, int i) noexcept:
-    """Up to where the ends of segments of the text that came out of a level are certain: what is removed
-    next may go with the last character, and spaces with the last token.
+    """Up to where the ends of spans in a level's output are final: text that is removed next may belong to
+    the last character, and whitespace to the last token.
     """
     cdef const Alignment* a = &c.levels[i].rows
     cdef const LevelMark* m = &c.levels[i].mark
@@ -729,7 +745,7 @@ cdef u64 certain_end(Changer c, int i) noexcept:
 
 
 cdef u64 rows_end(const Alignment* a, const LevelMark* m) noexcept:
-    """Where the text of the last row ends."""
+    """Where the last row ends in a level's output."""
     cdef u64 now = m.begins_now
     cdef size_t i
     for i in range(a.n):
@@ -748,7 +764,7 @@ cdef tuple unpack(layout, bytes state, size_t* at):
 
 
 cdef bytes cut(bytes state, size_t* at, size_t size):
-    """The next bytes of a state. StateError if it has fewer."""
+    """The next `size` bytes of a state. StateError if it has fewer."""
     if size > <size_t>len(state) - at[0]:
         raise damaged("it is too short")
     at[0] += size
@@ -765,7 +781,7 @@ cdef int check_utf8(bytes data) except -1:
 
 
 cdef int check_rows(const Alignment* a, const LevelMark* m) except -1:
-    """StateError unless the rows may be those of an open segment as the mark says."""
+    """StateError unless the rows fit the open segment that the mark describes."""
     cdef const Row* last
     cdef u64 total = 0
     cdef size_t i

@@ -1,12 +1,12 @@
-"""Which bytes of a changed text stand for which bytes of the text before.
+"""Alignments: which bytes of a changed text come from which bytes of the text before the change.
 
-No row of a segment that is left with text has an empty side: what was removed belongs to the character
-before it (at the beginning of the segment, to the one after it), and what was put in, to the one after it.
+In a segment with text left, both sides of every row have bytes. Removed text belongs to the character
+before it (at the start of the segment, to the one after it), and inserted text to the character after it.
 """
 
-cdef enum SegmentRows:      # what the rows have of the segment that is open
+cdef enum SegmentRows:      # rows that the open segment has so far
     NO_ROW
-    ROW_WITHOUT_TEXT        # one, of what was removed at its beginning
+    ROW_WITHOUT_TEXT        # one row, for text that was removed at its start
     ROWS_WITH_TEXT
 
 
@@ -25,14 +25,14 @@ cdef int alignment_push(Alignment* a, u64 now, u64 before) except -1 nogil:
 
 
 cdef int alignment_add_same(Alignment* a, const u8* p, size_t size) except -1 nogil:
-    """Add text that stays as it is: p[:size]."""
+    """Add unchanged text: p[:size]."""
     cdef Row* last
     cdef int first = 0
     cdef u8 last_size
     if size == 0:
         return 0
     last_size = <u8>(size - utf8_before(p, 0, size, size))
-    if a.segment == ROW_WITHOUT_TEXT:       # what was removed goes with the first character
+    if a.segment == ROW_WITHOUT_TEXT:       # text removed before it belongs to the first character
         utf8_at(p, 0, size, &first)
         last = &a.rows[a.n - 1]
         last.now = first
@@ -46,7 +46,7 @@ cdef int alignment_add_same(Alignment* a, const u8* p, size_t size) except -1 no
 
 
 cdef int alignment_add(Alignment* a, u64 now, u64 before) except -1 nogil:
-    """Add a piece that changed."""
+    """Add a changed piece of text: `before` bytes that became `now` bytes."""
     cdef Row* last = &a.rows[a.n - 1] if a.segment != NO_ROW else NULL
     if now != 0:
         if a.segment != ROW_WITHOUT_TEXT:
@@ -70,6 +70,6 @@ cdef int alignment_add(Alignment* a, u64 now, u64 before) except -1 nogil:
 
 
 cdef int alignment_add_token(Alignment* a, u64 size) except -1 nogil:
-    """Add a token, which ends a segment."""
+    """Add a token, which ends the segment."""
     a.segment = NO_ROW
     return alignment_push(a, size, size)
