@@ -1,7 +1,7 @@
 """Arrays of numbers that Python passes to the core: checked once, then plain pointers.
 
-Anything with the buffer protocol will do: numpy arrays, bytes, memoryviews. Typed memoryviews of
-Cython would do the same, for some thousand lines of C in each module that has one.
+Anything with the buffer protocol will do: numpy arrays, bytes, memoryviews. Cython's typed
+memoryviews would do the same, but add some thousand lines of C to each module that uses one.
 """
 
 cdef str NAMES = "uint8 uint16 uint32 uint64 int64 float64"
@@ -9,23 +9,25 @@ cdef str NAMES = "uint8 uint16 uint32 uint64 int64 float64"
 
 @cython.final
 cdef class ArrayView:
-    """The memory of an array, which its owner keeps where it is as long as this lives."""
+    """Borrowed memory of an array; its owner neither moves nor frees it while this object lives."""
 
     def __dealloc__(self):
-        PyBuffer_Release(&self.buffer)      # of nothing, if there is none
+        PyBuffer_Release(&self.buffer)      # does nothing if there is no buffer
 
 
 cdef ArrayView read_array(object array, Kind kind, str name, int dimensions=1):
-    """The memory of a C-contiguous array of these numbers.
+    """Borrow the memory of a C-contiguous array of `kind`.
 
-    Raises TypeError for what is not a buffer, ValueError for any other type, order or number of
-    dimensions; `name` is what the message calls it.
+    name: what messages call the array.
+
+    Raises TypeError if it is not a buffer, ValueError for any other item type, order or number of
+    dimensions.
     """
     return view_of(array, kind, name, dimensions, PyBUF_ND | PyBUF_FORMAT)
 
 
 cdef void* array_memory(object array, Kind kind) except? NULL:
-    """Where the numbers of an array of one dimension are that the caller made, and keeps."""
+    """Pointer to the numbers of a writable one-dimensional array that the caller keeps alive."""
     return view_of(array, kind, "the array", 1, PyBUF_ND | PyBUF_FORMAT | PyBUF_WRITABLE).data
 
 
@@ -52,8 +54,8 @@ cdef ArrayView view_of(object array, Kind kind, str name, int dimensions, int fl
 
 
 cdef bint is_kind(const char* format, Py_ssize_t width, Kind kind) noexcept:
-    """Whether a format of the `struct` module is this type; C has two names for one of 8 bytes."""
-    if format[0] in b"@=<":             # all machines that this runs on are little-endian
+    """Whether a format of the `struct` module is of this kind. C has two types of 8-byte integers."""
+    if format[0] in b"@=<":             # all supported machines are little-endian
         format += 1
     if format[0] == 0 or format[1] != 0:
         return False

@@ -1,9 +1,9 @@
-/* What the compiler can make for x86-64, and how much of it this processor has.
+/* SIMD levels: the instructions that kernels are compiled for, and those that this processor has.
  *
- * Processors are of five levels. Each has what the one before it has, and a kernel is compiled for all
- * of its level. A level is asked of the processor with cpuid, which works with every compiler; GCC and
- * clang must be told for which functions they may use its instructions (ST_FOR_..., ST_TARGET_BEGIN),
- * MSVC need not. An arm64 processor has NEON: all there is, or plain C.
+ * x86-64 has five levels. Each includes the level before it, and a kernel may use all instructions of
+ * its level. cpuid reports the processor's level, with every compiler. GCC and clang must be told which
+ * functions may use its instructions (ST_FOR_..., ST_TARGET_BEGIN); MSVC need not. On arm64, kernels
+ * use NEON or plain C.
  */
 #ifndef STREAMTOK_CPU_H
 #define STREAMTOK_CPU_H
@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 enum {
-    ST_PLAIN,  /* C; on x86-64 that is SSE2 */
-    ST_SSE4,   /* SSE4.2 with POPCNT: Nehalem, Bulldozer, and small processors without AVX2 to this day */
+    ST_PLAIN,  /* C; on x86-64, compilers use SSE2 */
+    ST_SSE4,   /* SSE4.2 with POPCNT: Nehalem, Bulldozer, and small processors that still lack AVX2 */
     ST_AVX2,   /* with BMI, BMI2, LZCNT, POPCNT: Haswell, Zen */
     ST_AVX512, /* with BW, VL, DQ, CD: Skylake-X, Cascade Lake */
     ST_VBMI2,  /* with VBMI: Ice Lake, Zen 4 */
     ST_ANY = ST_VBMI2
 };
 
-/* The most that a build may use: setup.py's STREAMTOK_SIMD, for tests of what other processors get. */
+/* The highest level that a build may use (STREAMTOK_SIMD in setup.py): tests the code of other processors. */
 #ifndef ST_MOST
 #define ST_MOST ST_ANY
 #endif
@@ -30,7 +30,7 @@ enum {
 #include <arm_neon.h>
 #endif
 
-/* clang-cl is left out: there, functions cannot use more than the whole file does. */
+/* Not clang-cl: its functions cannot use other instructions than the whole file. */
 #if (defined(__x86_64__) || defined(_M_X64)) && !(defined(_MSC_VER) && defined(__clang__))
 #define ST_X86 1
 #include <immintrin.h>
@@ -51,7 +51,7 @@ enum {
 #define ST_FOR_AVX512 ST_TARGET(ST_FEATURES_AVX512)
 #define ST_FOR_VBMI2 ST_TARGET(ST_FEATURES_VBMI2)
 
-/* The same for all functions between the two. */
+/* As ST_FOR_..., for all functions between BEGIN and END. */
 #define ST_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
 #define ST_TARGET_BEGIN(features) \
@@ -75,7 +75,7 @@ static inline void st_cpuid(unsigned leaf, unsigned found[4]) {
 #endif
 }
 
-/* Which registers the operating system saves. */
+/* Bit set of the registers that the operating system saves (XCR0). */
 static inline uint64_t st_saved_registers(void) {
 #if defined(_MSC_VER)
     return _xgetbv(0);
@@ -114,10 +114,10 @@ static int st_level_of_processor(void) {
 }
 #endif
 
-/* The level that kernels may use, at most `most`: fewer are asked for in tests only. */
+/* The level that kernels may use, at most `most`. Only tests pass less than ST_ANY. */
 static inline int st_level(int most) {
 #if defined(ST_X86)
-    static int known = -1; /* any thread that finds out finds the same */
+    static int known = -1; /* racing threads store the same value */
     int level = known;
     if (level < 0) known = level = st_level_of_processor();
     if (level > ST_MOST) level = ST_MOST;
@@ -130,7 +130,7 @@ static inline int st_level(int most) {
 #endif
 }
 
-/* The version that is used, at most of level `most`, of a kernel that is written over vector/. */
+/* The fastest version, of level `most` at most, of a kernel written with vector/. */
 #if defined(ST_X86)
 #define ST_BEST(most, name) \
     (st_level(most) >= ST_VBMI2  ? name##_avx512 \
@@ -143,7 +143,7 @@ static inline int st_level(int most) {
 #define ST_BEST(most, name) ((void)(most), name##_plain)
 #endif
 
-/* The name of a level that st_level gives: of STREAMTOK_SIMD, and of what benchmarks measured. */
+/* The name of a level that st_level returned, as in STREAMTOK_SIMD and in benchmark results. */
 static inline const char *st_level_name(int level) {
 #if defined(ST_NEON)
     return level > ST_PLAIN ? "neon" : "plain";

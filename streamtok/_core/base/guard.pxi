@@ -1,4 +1,4 @@
-"""An object that takes one call at a time: a second call raises StreamInUseError, changes nothing.
+"""Objects that accept one call at a time: a second call raises StreamInUseError and changes nothing.
 
 A lock that Python code acquires and releases can stay locked forever: a signal handler that raises
 may run between any two bytecode instructions, such as between `acquire` and `try`. Here both steps
@@ -14,7 +14,7 @@ cdef int refuse_use(str kind="stream") except -1:
 
 
 cdef int enter(char* busy) except -1:
-    """Set the flag, which `st_leave` takes back. StreamInUseError if it was set."""
+    """Set the flag, which `st_leave` clears. Raises StreamInUseError if it was set already."""
     if st_enter(busy):
         refuse_use()
     return 0
@@ -33,8 +33,8 @@ def one_call(function):
 
 @cython.final
 cdef class OneCallMethod:
-    """A method during which the object is busy, whatever the method raises and whatever thread or
-    signal handler calls meanwhile.
+    """A method that marks its object busy while it runs, also if it raises. Calls from other threads
+    or from signal handlers meanwhile raise StreamInUseError.
     """
 
     cdef object function

@@ -1,24 +1,24 @@
-/* The hash of all tables of the core. Its keys are random numbers of this process, so nobody can choose
-   texts, vocabularies or pairs that fall on the same slots. Hash values are never saved, and no result
-   depends on them: two processes have other keys and give the same ids.
+/* The hash functions of all tables of the core. Their keys are random for each process, so an attacker
+   cannot choose texts, vocabularies or pairs that collide. Hash values are never saved, and no result
+   depends on them: processes with different keys return the same ids.
 
-   Each function is universal: whatever two different inputs are, few of the keys let them collide. The
-   proofs ask nothing of the inputs. P is over the keys, for inputs that were chosen without them:
+   Each function is universal: any two different inputs collide under few of the keys. The proofs assume
+   nothing about the inputs. P is over the keys, for inputs chosen without knowing them:
 
    st_hash_word   x K mod 2^64, K odd. For x != y with t zeros at the end of x - y, (x - y) K is uniform
                   over the odd multiples of 2^t, so P(the top b bits agree) <= 2 / 2^b (Dietzfelbinger
-                  et al. 1997). Only the top bits are as good as that.
-   st_hash_key    low K_1 + (low >> 32) K_2 + high K_3 mod 2^64, all K odd, for the top b <= 32 bits. If the low
-                  words differ, so do their lower halves, and K_1 makes P <= 2 / 2^b as above, or else only
-                  the upper ones, and K_2 does. If only the high words differ, in nothing but their top
-                  m bits, P <= 2 / 2^m, but there are only 2^m of these: in all, a key can expect no more
-                  than two of them. Without K_2, inputs that differ in the last bytes of both words
-                  would have few values together.
-   st_hash_bytes  B + A_0 n + A_1 x_1 + A_2 x_2 + ... mod 2^128 of the words of up to 256 bytes, and of
-                  that the upper half: any two inputs have independent uniform values (Thorup 2015,
-                  "High speed hashing for integers and strings"), so all bits are equally good. The
-                  values of longer inputs' blocks are the coefficients of a polynomial modulo
-                  2^61 - 1 at a secret point: P <= (blocks + 9) / 2^61. */
+                  et al. 1997). Only the top bits are that good.
+   st_hash_key    low K_1 + (low >> 32) K_2 + high K_3 mod 2^64, all K odd, for the top b <= 32 bits. If the
+                  lower halves of the low words differ, K_1 makes P <= 2 / 2^b as above. If only their
+                  upper halves differ, K_2 does. If the low words agree and the high words differ only in
+                  their top m bits, P <= 2 / 2^m; but only 2^m such inputs exist, so at most two of them
+                  are expected to collide with a key. Without K_2, inputs that differ in the last bytes
+                  of both words would share few values.
+   st_hash_bytes  The upper half of B + A_0 n + A_1 x_1 + A_2 x_2 + ... mod 2^128, over the words of up to
+                  256 bytes: any two inputs have independent uniform values (Thorup 2015, "High speed
+                  hashing for integers and strings"), so all bits are equally good. For longer inputs,
+                  the values of the blocks are the coefficients of a polynomial modulo 2^61 - 1 at a
+                  secret point: P <= (blocks + 9) / 2^61. */
 #ifndef STREAMTOK_HASH_H
 #define STREAMTOK_HASH_H
 
@@ -28,21 +28,22 @@
 
 #include "base/native.h"
 
-#define ST_HASH_WORDS 32 /* of a block */
+#define ST_HASH_WORDS 32 /* words of a block */
 #define ST_HASH_PRIME (((uint64_t)1 << 61) - 1)
 
 static struct {
     uint64_t factors[3]; /* odd */
-    uint64_t point;      /* of the polynomial */
-    uint64_t low[ST_HASH_WORDS + 4], high[ST_HASH_WORDS + 4]; /* A: words, size, B, a polynomial and its size */
+    uint64_t point;      /* where the polynomial is evaluated */
+    /* A for each word and the size; B; A for the polynomial and the whole size */
+    uint64_t low[ST_HASH_WORDS + 4], high[ST_HASH_WORDS + 4];
 } st_secret;
 
 enum { ST_OF_SIZE = ST_HASH_WORDS, ST_OF_NOTHING, ST_OF_POLYNOMIAL, ST_OF_WHOLE_SIZE };
 
 #define ST_SECRET_SIZE sizeof st_secret
 
-/* Takes ST_SECRET_SIZE random bytes, once in a process and before there is any table: other
-   interpreters and forked processes go on with the same. */
+/* Sets the secret from ST_SECRET_SIZE random bytes, once in a process and before there is any table.
+   Subinterpreters and forked processes keep the secret. */
 static inline void st_hash_begin(const void *random) {
     static volatile char begun = 0;
     if (st_enter(&begun)) return;
@@ -51,13 +52,13 @@ static inline void st_hash_begin(const void *random) {
     st_secret.point &= ST_HASH_PRIME;
 }
 
-/* For a unit that works on the tables of another, to begin with the same. */
+/* For another compilation unit that uses the same tables: it copies the secret. */
 static inline const void *st_hash_secret(void) { return &st_secret; }
 
-/* To shift hashes by, so that they number the positions of a table: 2 to 2^63, a power of two. */
+/* The right shift that turns hashes into slots of a table. slots: a power of two, 2 to 2^63. */
 static inline int st_hash_shift(uint64_t slots) { return 64 - st_lowest(slots); }
 
-/* a b: the lower half, and the upper one in *high. */
+/* The product a b: returns the lower half and stores the upper in *high. */
 static inline uint64_t st_multiply(uint64_t a, uint64_t b, uint64_t *high) {
 #if defined(__SIZEOF_INT128__)
     __extension__ typedef unsigned __int128 st_u128;
@@ -76,7 +77,7 @@ static inline uint64_t st_multiply(uint64_t a, uint64_t b, uint64_t *high) {
 
 static inline uint64_t st_hash_word(uint64_t x) { return x * st_secret.factors[0]; }
 
-/* factors: of st_secret, or a copy of them that a loop has in registers. */
+/* factors: those of st_secret, or a loop's copy in registers. */
 static inline uint64_t st_hash_key_by(const uint64_t factors[3], uint64_t low, uint64_t high) {
     return low * factors[0] + (low >> 32) * factors[1] + high * factors[2];
 }
@@ -95,13 +96,13 @@ static inline void st_add_word(st_sum *sum, uint64_t x, size_t which) {
     sum->high += high + (sum->low < low) + x * st_secret.high[which];
 }
 
-/* Of n <= 8 * ST_HASH_WORDS bytes. */
+/* The hash of n <= 8 * ST_HASH_WORDS bytes. */
 static inline uint64_t st_hash_block(const uint8_t *p, size_t n) {
     st_sum sum = {st_secret.low[ST_OF_NOTHING], st_secret.high[ST_OF_NOTHING]};
     st_add_word(&sum, n, ST_OF_SIZE);
     if (n >= 8) {
         for (size_t i = 0; i + 8 < n; i += 8) st_add_word(&sum, st_load64(p + i), 1 + i / 8);
-        st_add_word(&sum, st_load64(p + n - 8), 0); /* some bytes twice, rather than a part of a word */
+        st_add_word(&sum, st_load64(p + n - 8), 0); /* overlaps, rather than load a partial word */
     } else if (n >= 4) {
         st_add_word(&sum, st_load_part(p, 4) | st_load_part(p + n - 4, 4) << 32, 0);
     } else if (n) {
@@ -136,12 +137,12 @@ ST_FOR_AVX512 static inline __m512i st_times_512(__m512i x, int which) {
     return _mm512_mullo_epi64(x, _mm512_set1_epi64((long long)st_secret.factors[which]));
 }
 
-/* st_hash_word of each. */
+/* st_hash_word of each lane. */
 ST_FOR_AVX512 static inline __m512i st_hash_words_512(__m512i x) { return st_times_512(x, 0); }
 
-/* st_hash_key of eight keys, four in each, in their order. */
+/* st_hash_key of eight keys, four in each argument, in order. */
 ST_FOR_AVX512 static inline __m512i st_hash_keys_512(__m512i first, __m512i last) {
-    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7); /* of 0 4 1 5 2 6 3 7 */
+    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7); /* sorts keys 0 4 1 5 2 6 3 7 */
     __m512i low = _mm512_unpacklo_epi64(first, last), high = _mm512_unpackhi_epi64(first, last);
     __m512i words = _mm512_add_epi64(st_hash_words_512(low), st_times_512(high, 2));
     __m512i halves = st_times_512(_mm512_srli_epi64(low, 32), 1);

@@ -1,4 +1,4 @@
-"""Memory for arrays: asked for in one place, where sizes cannot overflow and what is missing has a name."""
+"""Allocate arrays: sizes cannot overflow, and each MemoryError says what the memory was for."""
 
 cdef int no_memory(size_t count, const char* what) except -1 nogil:
     with gil:
@@ -6,7 +6,7 @@ cdef int no_memory(size_t count, const char* what) except -1 nogil:
 
 
 cdef void* memory_for(size_t count, size_t size, const char* what) except NULL nogil:
-    """Room for so many items of a size, and for one if there are none; `free` frees it."""
+    """Allocate `count` items of `size` bytes, at least one item. The caller frees them with `free`."""
     cdef void* items = NULL
     if count <= <size_t>-1 // size:
         items = malloc(count * size if count else size)
@@ -16,7 +16,7 @@ cdef void* memory_for(size_t count, size_t size, const char* what) except NULL n
 
 
 cdef void* zeros_for(size_t count, size_t size, const char* what) except NULL nogil:
-    """The same, all zero."""
+    """As `memory_for`, all zero."""
     cdef void* items = calloc(count if count else 1, size)
     if items == NULL:
         no_memory(count, what)
@@ -24,7 +24,7 @@ cdef void* zeros_for(size_t count, size_t size, const char* what) except NULL no
 
 
 cdef void* grown(void* items, size_t* capacity, size_t wanted, size_t size, const char* what) except NULL nogil:
-    """The items, perhaps moved, with room for `wanted`, and half as many again; `capacity` says for how many."""
+    """Reallocate `items` for `wanted` of them and half as many again; sets `capacity` to their number."""
     cdef size_t more = wanted + wanted // 2 + 64
     cdef void* larger = NULL
     if more > wanted and more <= <size_t>-1 // size:

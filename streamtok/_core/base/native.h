@@ -1,4 +1,4 @@
-/* What Cython cannot say: unaligned loads, prefetch, atomic flags. */
+/* What Cython cannot express: unaligned loads, prefetching, atomic flags. */
 #ifndef STREAMTOK_NATIVE_H
 #define STREAMTOK_NATIVE_H
 
@@ -39,7 +39,7 @@ static inline uint64_t st_load_part(const uint8_t *p, size_t n) {
     return value;
 }
 
-/* The number of the lowest bit that is set and of the highest one (bits != 0), and of all that are. */
+/* Index of the lowest set bit, of the highest (bits != 0), and the number of set bits. */
 static inline int st_lowest(uint64_t bits) {
 #if defined(_MSC_VER)
     unsigned long at;
@@ -71,7 +71,7 @@ static inline int st_ones(uint64_t bits) {
 #define ST_HUGE ((size_t)1 << 21)
 #define ST_LARGE (ST_HUGE / 2)
 
-/* What a block of that many bytes has: whole huge pages, if it is large. */
+/* Bytes to allocate for `size`: whole huge pages if it is large. */
 static inline size_t st_block_size(size_t size) {
 #if !defined(_WIN32)
     if (size >= ST_LARGE && size <= SIZE_MAX - ST_HUGE) size = (size + ST_HUGE - 1) / ST_HUGE * ST_HUGE;
@@ -79,8 +79,8 @@ static inline size_t st_block_size(size_t size) {
     return size;
 }
 
-/* Memory at a multiple of `alignment` that costs few page faults: from 1 MiB on in huge pages, where
-   the system has them, which also save most TLB misses. Not zeroed. Freed by st_free_block. */
+/* Memory at a multiple of `alignment`, with few page faults: from 1 MiB on in huge pages if the system
+   has them, which also saves most TLB misses. Not zeroed. Freed by st_free_block. */
 static inline void *st_new_block(size_t size, size_t alignment) {
 #if defined(_WIN32)
     return _aligned_malloc(size ? size : 1, alignment);
@@ -97,8 +97,8 @@ static inline void *st_new_block(size_t size, size_t alignment) {
 #endif
 }
 
-/* The same, aligned to a cache line and zeroed; freed by st_free_table. What comes fresh from the system
-   is zero already, and calloc knows. The pointer that calloc gave is stored before the table. */
+/* As st_new_block, but aligned to a cache line and zeroed; freed by st_free_table. calloc need not zero
+   fresh pages of the system. The pointer that it returned is stored before the table. */
 static inline void *st_new_table(size_t size) {
     size_t alignment = size >= ST_LARGE ? ST_HUGE : 64;
     size_t whole = (size + alignment - 1) / alignment * alignment, more = alignment + sizeof(void *);
@@ -120,7 +120,7 @@ static inline void st_free_table(void *table) {
     free(memory);
 }
 
-/* As st_new_block, for memory that realloc and free take. */
+/* As st_new_block, for memory to be passed to realloc and free. */
 static inline void *st_new_growable(size_t size) {
 #if defined(_WIN32)
     return malloc(size ? size : 1);
@@ -137,7 +137,7 @@ static inline void st_free_block(void *memory) {
 #endif
 }
 
-/* Of a clock that somebody may set. */
+/* Wall-clock time, which may jump if the clock is set. */
 #include <time.h>
 static inline uint64_t st_milliseconds(void) {
     struct timespec now = {0, 0};
@@ -145,7 +145,7 @@ static inline uint64_t st_milliseconds(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Sets the flag and says whether it was set before. */
+/* Sets the flag; returns whether it was set already. */
 static inline int st_enter(volatile char *flag) {
 #if defined(_MSC_VER)
     return _InterlockedExchange8(flag, 1);
@@ -162,7 +162,7 @@ static inline void st_leave(volatile char *flag) {
 #endif
 }
 
-/* A value that one thread sets while others look at it, together with what was written before it. */
+/* Acquire and release: a thread that reads a stored value also sees all writes before the store. */
 #if defined(_MSC_VER)
 static inline void *st_load_pointer(void *const *at) { return *(void *const volatile *)at; }
 static inline void st_store_pointer(void **at, void *value) { *(void *volatile *)at = value; }
@@ -195,7 +195,7 @@ static inline void st_store_u32(uint32_t *at, uint32_t value) {
 }
 #endif
 
-/* Put a pointer in place of another, which is returned; in one step, if there is no GIL. */
+/* Replaces a pointer and returns the old one; atomic if there is no GIL. */
 static inline void *st_swap(void **at, void *value) {
 #if !defined(Py_GIL_DISABLED)
     void *before = *at;
@@ -208,8 +208,8 @@ static inline void *st_swap(void **at, void *value) {
 #endif
 }
 
-/* Copies up to a few hundred bytes. Of a memcpy whose size has a small bound, GCC makes "rep movs", which takes
-   30 cycles to begin. */
+/* Copies up to a few hundred bytes. If the size of a memcpy has a small bound, GCC emits "rep movs", which
+   takes 30 cycles to start. */
 static inline void st_copy_few(uint8_t *to, const uint8_t *from, size_t n) {
     if (n >= 16) {
         for (size_t i = 0; i < n - 16; i += 16) memcpy(to + i, from + i, 16);

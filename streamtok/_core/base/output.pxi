@@ -1,14 +1,14 @@
-"""Ids as Python objects: arrays without a copy, buffers of the caller's; lists are in shared_ints."""
+"""Return ids as Python objects: arrays without a copy, the caller's buffers; lists: shared_ints."""
 
 cdef enum:
     SPARE_BLOCKS = 16
-    SPARE_LIMIT = 1 << 22   # ids of the largest block that is kept,
-    SPARE_TOTAL = 1 << 24   # and of all of them
-    SPARE_WASTE = 4         # times as large as wanted is the largest block that is taken
-    GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
+    SPARE_LIMIT = 1 << 22   # largest block that is kept, in ids
+    SPARE_TOTAL = 1 << 24   # all kept blocks together, in ids
+    SPARE_WASTE = 4         # a reused block is at most this many times as large as wanted
+    OWNED_FROM = 1 << 13    # from so many ids on, an array takes over the memory instead of a copy
 
 
-cdef enum Form:             # how ids are given
+cdef enum Form:             # how ids are returned
     AS_LIST
     AS_ARRAY
     AS_COUNT
@@ -19,8 +19,8 @@ cdef enum Form:             # how ids are given
 @cython.final
 @cython.freelist(4)
 cdef class Output:
-    """How a call gives ids: LIST, ARRAY (numpy.uint32), COUNT (their number), ID_SPANS ((array, int64
-    [n, 3]), see `Tail.encode`), or `Output.into`.
+    """How a call returns ids: LIST, ARRAY (numpy.uint32), COUNT (their number), ID_SPANS ((array,
+    int64 [n, 3]), see `Tail.encode`), or `Output.into`.
     """
 
     cdef Form form
@@ -29,11 +29,11 @@ cdef class Output:
 
     @staticmethod
     def into(out, size_t start=0):
-        """Output: ids go to a writable buffer of uint16 or uint32, from `start` on; their number."""
+        """Output: write ids to a buffer of uint16 or uint32 from `start` on; return their number."""
         return output_into(out, start)
 
     def of(self, ids):
-        """Ids that there are already (numpy.uint32), as this gives them."""
+        """Convert ids (numpy.uint32) to this form."""
         if self.form == AS_LIST:
             return ids.tolist()
         if self.form == AS_COUNT:
@@ -67,15 +67,15 @@ cnp.import_array()
 
 @cython.final
 cdef class Spares:
-    """A few blocks to use again, since fresh memory costs more than the ids that are put there."""
+    """A few blocks to reuse, since fresh memory costs more than writing ids to it."""
 
     cdef u32* blocks[SPARE_BLOCKS]
     cdef size_t sizes[SPARE_BLOCKS]
-    cdef size_t kept                # ids of all blocks
+    cdef size_t kept                # capacity of all blocks, in ids
     cdef char busy
 
     cdef u32* take(self, size_t wanted, size_t* size) noexcept:
-        """The smallest block of at least `wanted` ids, and not of many more, or NULL."""
+        """The smallest kept block for `wanted` ids that does not waste too much, or NULL."""
         cdef u32* block = NULL
         cdef size_t i, best = SPARE_BLOCKS, least = SPARE_WASTE * wanted
         if st_enter(&self.busy):
@@ -92,7 +92,7 @@ cdef class Spares:
         return block
 
     cdef void give(self, u32* block, size_t size) noexcept:
-        """Keep the block, in place of a smaller one if there is no other, or free it."""
+        """Keep the block, instead of the smallest one if all slots are in use, or free it."""
         cdef u32* dropped = block
         cdef size_t i, least = size, slot = SPARE_BLOCKS
         if size <= SPARE_LIMIT and not st_enter(&self.busy):
@@ -111,7 +111,7 @@ cdef class Spares:
         free(dropped)
 
     cdef void clear(self) noexcept:
-        """Free what nobody takes or gives at this moment."""
+        """Free all blocks, unless another thread is using the list of blocks."""
         cdef size_t i
         if st_enter(&self.busy):
             return
@@ -122,9 +122,9 @@ cdef class Spares:
         st_leave(&self.busy)
 
     cdef size_t total(self) noexcept:
-        """Bytes that are kept."""
+        """Bytes of all kept blocks."""
         cdef size_t ids
-        while st_enter(&self.busy):         # whoever has it does next to nothing
+        while st_enter(&self.busy):         # held briefly: spin
             pass
         ids = self.kept
         st_leave(&self.busy)
@@ -138,22 +138,22 @@ cdef class Spares:
 
 @cython.final
 cdef class IdBlock:
-    """The memory of an array of ids, which then needs no copy."""
+    """Owns the memory of an array of ids, so that it need not be copied."""
 
     cdef u32* ids
     cdef size_t size
     cdef Spares spares
 
     def __dealloc__(self):
-        if self.spares is None:         # the collector has taken them
+        if self.spares is None:         # cleared by the garbage collector
             free(self.ids)
         else:
             self.spares.give(self.ids, self.size)
 
 
 cdef int foresee(Spares spares, Work* w, size_t count) except -1:
-    """Room for about as many ids as there will be, so that it need not grow."""
-    if w.capacity >= count or count < GIVEN_FROM:
+    """Reserve capacity for the expected number of ids, so that `w.out` need not grow."""
+    if w.capacity >= count or count < OWNED_FROM:
         return 0
     free(w.out)
     w.capacity = 0
@@ -167,11 +167,11 @@ cdef int foresee(Spares spares, Work* w, size_t count) except -1:
 
 
 cdef object ids_to_array(Spares spares, Work* w):
-    """numpy.uint32 of the ids in `w.out`: a copy of few, the memory itself of many."""
+    """numpy.uint32 of the ids in `w.out`: a copy of few ids, or the memory of many, taken from `w`."""
     cdef IdBlock block
     cdef cnp.ndarray array
     cdef cnp.npy_intp count = w.count
-    if w.count < GIVEN_FROM:
+    if w.count < OWNED_FROM:
         array = cnp.PyArray_SimpleNew(1, &count, cnp.NPY_UINT32)
         if count:
             memcpy(cnp.PyArray_DATA(array), w.out, count * sizeof(u32))
@@ -184,7 +184,7 @@ cdef object ids_to_array(Spares spares, Work* w):
     w.capacity = 0
     if block.size > SPARE_LIMIT and block.size > w.count + w.count // 4:
         w.out = <u32*>realloc(block.ids, w.count * sizeof(u32))
-        if w.out != NULL:           # else the block stays larger than it need be
+        if w.out != NULL:           # otherwise the block stays larger than necessary
             block.ids = w.out
             block.size = w.count
             w.out = NULL
@@ -194,14 +194,14 @@ cdef object ids_to_array(Spares spares, Work* w):
 
 
 cdef object fill(object out, const u32* ids, size_t count):
-    """Copy the ids into a writable buffer of uint16 or uint32, or an `Output.into`; their number."""
+    """Copy the ids to a buffer of uint16 or uint32, or to an `Output.into`; return their number."""
     cdef cnp.ndarray array
     cdef Py_buffer view
     cdef bytes format
     cdef size_t start = 0
     if type(out) is Output:
         start, out = (<Output>out).start, (<Output>out).out
-    if cnp.PyArray_CheckExact(out):         # without the buffer that NumPy would describe anew
+    if cnp.PyArray_CheckExact(out):         # directly: NumPy's buffer protocol is slow
         array = out
         if (cnp.PyArray_NDIM(array) == 1 and cnp.PyArray_ISCARRAY(array)
                 and cnp.PyArray_TYPE(array) in (cnp.NPY_UINT32, cnp.NPY_UINT16)):
@@ -224,7 +224,7 @@ cdef object fill(object out, const u32* ids, size_t count):
 
 cdef object fill_memory(void* memory, size_t item_size, size_t size, size_t start, const u32* ids,
                         size_t count):
-    """Copy the ids to memory[start:size], items of 2 or 4 bytes; their number."""
+    """Copy the ids to memory[start:size], of items of 2 or 4 bytes; return their number."""
     cdef size_t i, begin = min(start, size), capacity = size - begin
     cdef u8* out = <u8*>memory + begin * item_size
     if capacity < count:
@@ -242,7 +242,7 @@ cdef object fill_memory(void* memory, size_t item_size, size_t size, size_t star
 
 
 cdef object ids_with_spans(Spares spares, Work* w):
-    """(the ids, int64 [n, 3]: the number of each id whose span is known, its start and its end)."""
+    """(ids, int64 [n, 3]: index, start and end of each id whose span is known)."""
     id_spans = np.empty(3 * w.n_id_spans, np.int64)
     if w.n_id_spans:
         memcpy(array_memory(id_spans, INT64), w.id_spans, w.n_id_spans * sizeof(IdSpan))

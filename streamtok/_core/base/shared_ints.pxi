@@ -1,16 +1,16 @@
 """The int objects in lists of ids. Each is made once in a process and shared by all vocabularies.
 
-A list takes a reference to an int that exists, which costs a fraction of making one. They are
-ordinary ints; one is made when its id is in a list for the first time, so that those of a text lie
-beside each other, and the first list waits for its own only.
+A reference to an existing int costs a fraction of a new object. The ints are ordinary; each is made
+when its id is first needed in a list. So the ints of a text are close together in memory, and the
+first list waits only for its own.
 """
 
 cdef enum:
-    # Ids that are still to come when their int objects are fetched, and their positions in the array:
-    # without these, a list takes twice as long.
+    # How many ids ahead to prefetch the int objects, and their slots in `shared_ints`.
+    # Without this, a list takes twice as long.
     INTS_AHEAD = 32
-    PLACES_AHEAD = 96
-    LISTED = 1 << 20            # ids between two looks at signals
+    SLOTS_AHEAD = 96
+    LISTED = 1 << 20            # ids between two checks for signals
 
 
 cdef extern from "Python.h":
@@ -21,14 +21,14 @@ cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
 
 
-cdef PyObject** shared_ints = NULL      # [shared_count] of the ids 0, 1, …; NULL: not made yet
+cdef PyObject** shared_ints = NULL      # [shared_count] the ints 0, 1, …; NULL: not made yet
 cdef size_t shared_count = 0
 
 
 cdef int share_ints(size_t count) except -1:
     """Make room for the ints 0, 1, …, at least `count` of them.
 
-    None on a free-threaded CPython, where threads that share objects wait for their counts.
+    Shares no ints on free-threaded CPython, where threads would contend for their reference counts.
     """
     global shared_ints, shared_count
     cdef PyObject** more
@@ -48,17 +48,17 @@ cdef list ids_to_list(TokenTable table, const u32* ids, size_t count):
     cdef PyObject** items = PySequence_Fast_ITEMS(result)
     cdef PyObject** ints
     cdef size_t shared, i = 0, stop
-    if table.max_id < MAX_TOKENS:       # else they are so sparse that room would be wasted
+    if table.max_id < MAX_TOKENS:       # otherwise ids are so sparse that memory would be wasted
         share_ints(<size_t>table.max_id + 1 + SPECIAL_IDS)
-    if count > LISTED:          # a handler must not find a list with items that are not there yet
+    if count > LISTED:          # a signal handler must not find a list with missing items
         PyObject_GC_UnTrack(result)
     while True:
-        ints = shared_ints      # a handler may have had room made for more
+        ints = shared_ints      # a signal handler may have reallocated it
         shared = shared_count
         stop = min(count, i + LISTED)
         for i in range(i, stop):
-            if i + PLACES_AHEAD < count:
-                ST_PREFETCH(ints + ids[i + PLACES_AHEAD])
+            if i + SLOTS_AHEAD < count:
+                ST_PREFETCH(ints + ids[i + SLOTS_AHEAD])
             if i + INTS_AHEAD < count and ids[i + INTS_AHEAD] < shared:
                 ST_PREFETCH(ints[ids[i + INTS_AHEAD]])
             if ids[i] >= shared:

@@ -1,9 +1,9 @@
-"""Signal handlers run during long calls, so Ctrl-C ends them within a tenth of a second.
+"""Run signal handlers during long calls, so that Ctrl-C ends a call within a tenth of a second.
 
-Python runs signal handlers between its own instructions, so never while the core works. Long loops
-call `look` about once a megabyte. At most ten times a second `look` takes the GIL and runs the
-handlers; otherwise it only reads the clock. An exception of a handler propagates like any other:
-the call fails and has changed nothing.
+Python runs signal handlers only between bytecode instructions, so never while the core works. Long
+loops call `look` about once a megabyte. At most ten times a second, `look` takes the GIL and runs
+the handlers; otherwise it only reads the clock. An exception of a handler propagates like any
+other: the call fails and has changed nothing.
 """
 
 cdef enum:

@@ -1,37 +1,37 @@
-/* Byte pair encoding of many pieces side by side, sixteen in the columns of AVX-512 registers: the same
-   merges as those of `merge_long` in merge/merge.pxi. */
+/* Byte pair encoding of many pieces side by side, sixteen in the columns of AVX-512 registers. Performs the
+   same merges as `merge_long` of merge/merge.pxi. */
 #ifndef STREAMTOK_MERGE_COLUMNS_H
 #define STREAMTOK_MERGE_COLUMNS_H
 
 #include "merge/turns.h"
 
-#define ST_MERGE_BATCH 1024 /* the most pieces of a batch */
+#define ST_MERGE_BATCH 1024 /* pieces of a batch, at most */
 
 #if defined(ST_X86)
 
-#define ST_FEW 8    /* pieces that take turns instead, at most */
-#define ST_WIDE 16  /* pre-tokens that are merged side by side */
-#define ST_GROUPS 4 /* times as many take turns: each waits for memory while the others compute */
+#define ST_FEW 8    /* so few pieces take turns instead (merge/turns.h) */
+#define ST_WIDE 16  /* pieces that are merged side by side */
+#define ST_GROUPS 4 /* groups of ST_WIDE that take turns: one waits for memory while the others compute */
 
 #define ST_ROW_BITS 6
 #define ST_ROW_MASK ((1 << ST_ROW_BITS) - 1)
 
-/* Sixteen pre-tokens in columns: row r holds token r of each. A merge closes up: the rows after it
-   move one up, so the neighbours of a row are those beside it. */
+/* Sixteen pieces in columns: row r holds token r of each. After a merge, the rows below it move up, so that
+   neighbours stay adjacent. */
 typedef struct {
-    ST_ALIGNED(64) uint32_t ranks[66][ST_WIDE]; /* what this row and the next merge into, or
-                                          ST_NONE: from the last row of each on, too */
-    ST_ALIGNED(64) uint64_t pairs[2 * ST_WIDE]; /* that were asked for */
-    ST_ALIGNED(64) uint32_t tokens[66][ST_WIDE]; /* not 4 KiB after the ranks */
-    ST_ALIGNED(64) uint64_t buckets[2 * ST_WIDE];
+    ST_ALIGNED(64) uint32_t ranks[66][ST_WIDE]; /* the token that this row and the next merge into; ST_NONE if
+                                          they do not, and from the last row of a column on */
+    ST_ALIGNED(64) uint64_t pairs[2 * ST_WIDE]; /* to look up */
+    ST_ALIGNED(64) uint32_t tokens[66][ST_WIDE]; /* not 4 KiB after the ranks: no aliasing */
+    ST_ALIGNED(64) uint64_t buckets[2 * ST_WIDE]; /* offsets in bytes of the pairs' buckets */
     ST_ALIGNED(64) uint32_t counts[ST_WIDE]; /* of tokens */
-    __m512i merged, at; /* the next merges: what comes of them, and in which rows */
-    size_t asked, rights;
+    __m512i merged, at; /* the next merges: their tokens and rows */
+    size_t asked, rights; /* pairs to look up; the first `rights` are right pairs */
     int rows;
     __mmask16 going, has_left, has_right;
 } st_columns;
 
-/* The two halves of 16 pairs, and of their buckets, appended where `wanted`. */
+/* Appends the `wanted` ones of 16 pairs, and their buckets; returns the new number of pairs. */
 ST_FOR_AVX512 static ST_ALWAYS_INLINE size_t st_ask(
     st_columns *c, const st_pairs *pairs, size_t asked, __mmask16 wanted, __m512i left, __m512i right) {
     const __m128i down = _mm_cvtsi32_si128(pairs->shift);
@@ -50,8 +50,8 @@ ST_FOR_AVX512 static ST_ALWAYS_INLINE size_t st_ask(
     return asked;
 }
 
-/* Of each column, the next merge: `least` is rank << ST_ROW_BITS | row, so the least says which, and
-   where, the leftmost first. Asks for the pairs that it makes. */
+/* Chooses the next merge of each column and prefetches the buckets of the pairs that it makes.
+   least: the least rank << ST_ROW_BITS | row of each column, so the leftmost of equal ranks. */
 ST_FOR_AVX512 static ST_ALWAYS_INLINE void st_columns_ask(st_columns *c,
                                                                           const st_pairs *pairs,
                                                                           __m512i least) {
@@ -66,7 +66,7 @@ ST_FOR_AVX512 static ST_ALWAYS_INLINE void st_columns_ask(st_columns *c,
     __mmask16 next = _mm512_cmpeq_epi32_mask(at, one), after = 0, farther = 0;
     __mmask16 here = _mm512_cmpeq_epi32_mask(at, row);
     row = one;
-    for (int r = 0; r < c->rows; r++) { /* which comes before row `at`, and which after it and its next */
+    for (int r = 0; r < c->rows; r++) { /* find the tokens before row `at` and after row `at` + 1 */
         __m512i tokens = _mm512_load_si512(c->tokens[r]);
         left = _mm512_mask_mov_epi32(left, next, tokens);
         right = _mm512_mask_mov_epi32(right, farther, tokens);
@@ -88,7 +88,7 @@ ST_FOR_AVX512 static ST_ALWAYS_INLINE void st_columns_ask(st_columns *c,
     for (size_t k = 0; k < c->asked; k++) ST_PREFETCH(slots + c->buckets[k]);
 }
 
-/* Puts the pieces numbered in `which`, the last of which is the longest, into the columns from `first` on. */
+/* Loads the pieces numbered in `which`, the longest last, into the columns from `first` on. */
 ST_FOR_AVX512 static inline void st_columns_begin(st_columns *c, const st_pairs *pairs,
                                              const uint32_t *byte_token, const uint32_t *byte_pairs,
                                              const uint8_t *bytes, const uint16_t *units,
@@ -121,7 +121,7 @@ ST_FOR_AVX512 static inline void st_columns_begin(st_columns *c, const st_pairs 
     st_columns_ask(c, pairs, least);
 }
 
-/* One merge in each column that has one left, and the question for the next. */
+/* Performs a merge in each column that has one left, and chooses the next. */
 ST_FOR_AVX512 static inline void st_columns_step(st_columns *c, const st_pairs *pairs) {
     const __m512i none = _mm512_set1_epi32(-1), one = _mm512_set1_epi32(1);
     ST_ALIGNED(64) uint32_t found[2 * ST_WIDE];
@@ -145,7 +145,7 @@ ST_FOR_AVX512 static inline void st_columns_step(st_columns *c, const st_pairs *
     __m512i row = _mm512_setzero_si512(), next_row = one;
     __m512i ranks = _mm512_load_si512(c->ranks[0]), tokens = _mm512_load_si512(c->tokens[0]);
     __mmask16 here = _mm512_cmpeq_epi32_mask(at, row), after = 0;
-    /* Those that are done need no row any more. */
+    /* Finished columns need no more rows. */
     c->rows = (int)_mm512_mask_reduce_max_epu32(c->going, _mm512_load_si512(c->counts));
     for (int r = 0; r < c->rows; r++) {
         __m512i next_ranks = _mm512_load_si512(c->ranks[r + 1]);
@@ -170,10 +170,9 @@ ST_FOR_AVX512 static inline void st_columns_step(st_columns *c, const st_pairs *
     st_columns_ask(c, pairs, least);
 }
 
-/* Merges `count` pieces, those numbered in `which`, in order of size, 16 to each of `columns`, which take
-   turns. Returns in which column the first one is; the others follow it. The columns before it stay empty:
-   among the shortest pieces these cost least, since all of 16 take as many steps as the longest, each over
-   as many rows. */
+/* Merges the `count` pieces numbered in `which`, in order of size, 16 in each of `columns`, which take turns.
+   Returns the column of the first piece; the others follow it. The columns before it stay empty. They cost least
+   among the shortest pieces, since a group takes as many steps and rows as its longest piece. */
 ST_FOR_AVX512 static inline size_t st_columns_run(st_columns *columns, const st_pairs *pairs,
                                              const uint32_t *byte_token, const uint32_t *byte_pairs,
                                              const uint8_t *bytes, const uint16_t *units,
@@ -201,19 +200,19 @@ ST_FOR_AVX512 static inline void st_merge_batch_512(const st_pairs *pairs, const
                                            const uint32_t *byte_pairs, const uint8_t *bytes,
                                            const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out,
                                            const uint16_t *slots, uint8_t *counts) {
-    if (count <= ST_FEW) { /* they would leave most of the columns empty */
+    if (count <= ST_FEW) { /* too few to fill the columns */
         st_merge_batch_256(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, slots, counts);
         return;
     }
     st_columns columns[ST_GROUPS];
     uint16_t order[ST_MERGE_BATCH], firsts[66] = {0};
-    /* In order of size: those that take as many steps go together. */
+    /* Sort by size, to group pieces that take equally many steps. */
     for (size_t k = 0; k < count; k++) firsts[sizes[k] + 1]++;
     for (int k = 0; k < 65; k++) firsts[k + 1] = (uint16_t)(firsts[k + 1] + firsts[k]);
     for (size_t k = 0; k < count; k++) order[firsts[sizes[k]]++] = (uint16_t)k;
     size_t groups = (count + ST_WIDE - 1) / ST_WIDE, begun = 0;
     for (size_t rounds = (groups + ST_GROUPS - 1) / ST_GROUPS; rounds; rounds--) {
-        size_t share = groups / rounds; /* a group by itself would wait for memory alone */
+        size_t share = groups / rounds; /* even shares: nothing would hide the memory waits of a lone group */
         groups -= share;
         size_t wanted = count - begun - groups * ST_WIDE;
         size_t first = st_columns_run(columns, pairs, byte_token, byte_pairs, bytes, units, sizes,
@@ -231,7 +230,7 @@ ST_FOR_AVX512 static inline void st_merge_batch_512(const st_pairs *pairs, const
 
 static inline st_merge_batch_function *st_merge_batch_tier(int most) {
 #if defined(ST_X86)
-    if (st_level(most) >= ST_AVX512) return st_merge_batch_512; /* and lzcnt, which older compilers cannot ask for */
+    if (st_level(most) >= ST_AVX512) return st_merge_batch_512;
     if (st_level(most) >= ST_AVX2) return st_merge_batch_256;
     if (st_level(most) >= ST_SSE4) return st_merge_batch_sse4;
 #else

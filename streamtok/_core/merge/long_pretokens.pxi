@@ -1,7 +1,7 @@
-"""Encodes pre-tokens that are too long for the cache, whole or as far as ids are final."""
+"""Encode pre-tokens that are too long for the cache, in whole or as far as ids are final."""
 
 cdef size_t commit_section(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
-    """Emit the tokens of p[:n] that are final whatever follows; the bytes that they cover."""
+    """Emit the tokens of p[:n] that are final whatever follows; return the bytes that they cover."""
     cdef const Tokens* t = table.tokens()
     cdef size_t stable, before = w.count
     cdef Py_ssize_t count
@@ -24,9 +24,9 @@ cdef size_t commit_section(TokenTable table, Work* w, const u8* p, size_t n) exc
 
 
 cdef size_t commit_certain(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
-    """As `commit_section`, for any n; asks `stable_tokens` once or twice, not once a window."""
+    """As `commit_section`, for any n, with one or two calls of `stable_tokens`, not one a section."""
     cdef size_t done = 0, step
-    # An endless run repeats its windows, and then their ids need not be found again.
+    # An endless run repeats its sections, whose ids need not be computed again.
     while n - done >= SECTION:
         step = commit_section(table, w, p + done, SECTION)
         if step == 0:
@@ -40,10 +40,10 @@ cdef size_t commit_certain(TokenTable table, Work* w, const u8* p, size_t n) exc
 
 
 cdef size_t count_certain(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
-    """Count the tokens of all but the end of p[:n] into w.forgotten; the bytes that they cover.
+    """Add the number of tokens of p[:n], except its end, to w.forgotten; return the bytes that they cover.
 
-    In pieces, as if they came in a stream, so that a count needs no memory for the ids. A piece has as
-    many new bytes as old ones, so that what is merged again remains proportional to n.
+    Proceeds in pieces, as a stream does, so that counting needs no memory for the ids. A piece has as
+    many new bytes as old ones, so that the work remains proportional to n.
     """
     cdef size_t before = w.count, at = 0, done, size = COUNT_STEP
     while n - at > size:
@@ -58,7 +58,7 @@ cdef size_t count_certain(TokenTable table, Work* w, const u8* p, size_t n) exce
 
 
 cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil:
-    """Encode p[:n], all there is, by the merge loop alone."""
+    """Encode p[:n], the whole rest of a pre-token, by the merge loop alone."""
     cdef const Tokens* t = table.tokens()
     cdef size_t before = w.count, i
     cdef Growing into

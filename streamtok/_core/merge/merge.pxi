@@ -1,35 +1,35 @@
 """The merge engine: byte pair encoding of one segment of bytes, without the GIL.
 
 Merges the adjacent pair of lowest rank, the leftmost of equal ones, until no pair is in the table.
-`merge_long` does that in O(n log n) for any input, with three things, as SentencePiece's agenda of
-symbol pairs does (Kudo and Richardson 2018):
+`merge_long` takes O(n log n) for any input, with three data structures, as in SentencePiece's agenda
+of symbol pairs (Kudo and Richardson 2018):
 
 - The *linked list*: one `Node` for each byte. A merge changes the left node of a pair and unlinks
   the right one.
 - The *heap*: one `Candidate` for each pair that may merge, the lowest rank first, then the leftmost.
 - The *version stamps*: a node counts the merges that it took part in, and a candidate carries the
-  versions of both its nodes. Where they differ, the candidate is stale: it means tokens that have
-  changed since. It stays in the heap and is dropped when it is popped.
+  versions of both its nodes. If they differ, the candidate is stale: its tokens have changed since.
+  It stays in the heap until it is popped, and is then dropped.
 
 `reference/heap_merge.py` has the same steps in Python, `reference/bpe.py` the obvious O(n^2) loop,
-and all three give the same tokens. `docs/explanation/how_it_works.md` draws the steps.
+and all three return the same tokens. `docs/explanation/how_it_works.md` draws the steps.
 
-Ordinary text almost never gets to the heap. Most of its pre-tokens are in the cache and are not
-merged at all (`cache/pretoken_cache.pxi`). A new one is short, and up to 64 bytes it costs less to
-look through all ranks for the lowest than to keep a heap: `merge/turns.h` does that for one
-pre-token or many, `merge/columns.h` for many in registers. Longer pre-tokens become segments of 64
-bytes (`merge/segments.pxi`). The heap remains for segments of 1 KiB, where a long run repeats itself
-or short segments do not agree, and for vocabularies with equal ranks (`ties`). It is what bounds the
-cost of the worst input.
+Ordinary text hardly ever needs the heap. Most of its pre-tokens are in the cache and are not merged
+at all (`cache/pretoken_cache.pxi`). A new pre-token is short, and up to 64 bytes, scanning all ranks
+for the lowest is cheaper than a heap: `merge/turns.h` does that for one pre-token or many,
+`merge/columns.h` for many in registers. Longer pre-tokens become segments of 64 bytes
+(`merge/segments.pxi`). The heap remains for segments of 1 KiB, where a long run repeats itself or
+short segments do not agree, and for vocabularies with equal ranks (`ties`). It bounds the cost of the
+worst input.
 
-Before the heap come rounds, as long as they pay: a run of spaces or dashes merges the same pair
+Rounds precede the heap, as long as they pay: a run of spaces or dashes merges the same pair
 everywhere, and one pass over the tokens does the work of a thousand candidates.
 
 Pre-tokens are looked up in `cache/pretoken_encoder.pxi`, not here.
 """
 
 cdef enum:
-    ROUND_SHARE = 16        # a round pays if at least one pair in so many is the next to merge
+    ROUND_SHARE = 16        # a round pays if at least one pair in 16 has the lowest rank
 
 
 cdef void merger_free(Merger* m) noexcept nogil:
@@ -46,7 +46,7 @@ cdef int grow_lists(Merger* m, size_t n) except -1 nogil:
     cdef size_t capacity, candidates
     if n > m.capacity:
         m.nodes = <Node*>grown(m.nodes, &capacity, n, sizeof(Node), b"bytes of a pre-token")
-        # A merge pushes two candidates and takes one node away: below 3 n pushes in all.
+        # A merge pushes two candidates and removes one node: fewer than 3 n pushes in all.
         m.heap = <Candidate*>grown(m.heap, &candidates, 3 * capacity, sizeof(Candidate), b"pairs of a pre-token")
         m.capacity = capacity
     return 0
@@ -81,7 +81,7 @@ cdef inline void sift_down(Candidate* heap, size_t size, size_t at) noexcept nog
 
 
 cdef inline u64 rank_of(const Tokens* t, u32 token) noexcept nogil:
-    """The rank of the merge into `token`. Several tokens may share one: then the leftmost goes first."""
+    """The rank of the merge into `token`. If several tokens share it, the leftmost pair merges first."""
     return t.ties[token] if t.ties != NULL else token
 
 
@@ -98,10 +98,10 @@ cdef inline void consider(const Tokens* t, Merger* m, size_t* size, u32 left) no
 
 
 cdef size_t merge_round(const Tokens* t, u32* tokens, u32* ranks, size_t n, u32 least) noexcept nogil:
-    """Merge the pairs of rank `least`, the lowest there is, from left to right; the tokens left.
+    """Merge the pairs of the lowest rank, `least`, from left to right; return the number of tokens left.
 
-    ranks[i] is what tokens[i] and tokens[i + 1] merge into, ranks[n - 1] is NONE. Ends early where
-    a merge makes a pair of lower rank, which comes first then.
+    ranks[i] is the token that tokens[i] and tokens[i + 1] merge into, ranks[n - 1] is NONE. Stops
+    early if a merge makes a pair of lower rank, which must merge first.
     """
     cdef size_t i = 0, k = 0
     while i < n:
@@ -126,7 +126,7 @@ cdef size_t merge_round(const Tokens* t, u32* tokens, u32* ranks, size_t n, u32 
 
 
 cdef size_t merge_in_rounds(const Tokens* t, u32* tokens, u32* ranks, size_t n) noexcept nogil:
-    """Merge in rounds as long as they pay; the number of tokens that are left."""
+    """Merge in rounds as long as they pay; return the number of tokens left."""
     cdef size_t i, same
     cdef u32 least
     while n > 1:
@@ -147,7 +147,7 @@ cdef size_t merge_in_rounds(const Tokens* t, u32* tokens, u32* ranks, size_t n) 
 cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexcept nogil:
     """Encode p[:n] into m.result with the linked list, the heap and the version stamps.
 
-    Returns the number of tokens. m has room for n nodes.
+    Returns the number of tokens. Needs a capacity of n nodes in m.
     """
     cdef Node* nodes = m.nodes
     cdef Candidate* heap = m.heap
@@ -160,7 +160,7 @@ cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexce
     for i in range(n - 1):
         ranks[i] = t.byte_pairs[(<u32>p[i] << 8) | p[i + 1]]
     ranks[n - 1] = NONE
-    if t.ties == NULL:          # else the rank of a pair is not what it becomes
+    if t.ties == NULL:          # with ties, a rank is not the merged token
         n = merge_in_rounds(t, m.result, ranks, n)
     for i in range(n - 1):
         rank = ranks[i]
@@ -192,7 +192,7 @@ cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexce
             continue                            # stale: the right node has changed
         if t.ties == NULL:
             nodes[at].token = <u32>(top.key >> 32)
-        else:                                   # its rank does not say what the pair becomes
+        else:                                   # the rank is not the merged token
             nodes[at].token = find_pair(t, nodes[at].token, nodes[right].token)
         nodes[at].version += 1
         nodes[right].version += 1               # unlinked: every candidate with this node is stale
@@ -218,7 +218,7 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
         raise MemoryError("a pre-token of 4 GiB cannot be merged at once")
     if n > m.result_capacity:
         m.result = <u32*>grown(m.result, &m.result_capacity, n, sizeof(u32), b"tokens of a pre-token")
-    if t.ties == NULL and n <= ST_SHORT:        # else only the heap knows the order
+    if t.ties == NULL and n <= ST_SHORT:        # with ties, only the heap merges in the right order
         return merge_alone(t, p, n, m.result)
     grow_lists(m, n)
     return <Py_ssize_t>merge_long(t, m, p, n)

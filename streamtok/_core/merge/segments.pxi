@@ -1,28 +1,27 @@
-"""Long pre-tokens: merged in short segments that overlap, and joined where two of them agree.
+"""Merge long pre-tokens in short overlapping segments, joined where two segments agree.
 
-Let E be the byte pair encoding of p[:b] and S that of p[a:c], a < b < c. If both have the same
-token at the same position, p[i:j], then the encoding of p[:c] is that of E up to j and of S from j on:
-the lemma of `merge/stable_prefix.pxi` says that E up to j is the encoding of p[:j] and that S from j on
-is that of p[j:c], and the token is compatible with the next one, since they are neighbours in S. So
-a boundary at j is exact; that holds for every rank table, and no pair has to be looked up.
+Let E be the byte pair encoding of p[:b] and S the encoding of p[a:c], a < b < c. If both have the same
+token p[i:j], then the encoding of p[:c] is E up to j, followed by S from j on. Proof: by the lemma of
+`merge/stable_prefix.pxi`, E up to j is the encoding of p[:j], and S from j on is the encoding of p[j:c].
+The token is compatible with the next one, since they are neighbours in S. So joining at j is exact for
+every rank table, and no pair has to be looked up.
 
-Most of the time two encodings agree within a few tokens. Segments then do not depend on each
-other: many are merged together (`merge/turns.h`, `merge/columns.h`), and a byte costs a fifth of
-what it costs in the heap of one long merge. Otherwise each segment begins where a token of E
-begins, which makes it agree with E at once, as a rule: runs of one letter, whose tokens would be
-out of step if they began anywhere. Where it doesn't, it begins earlier and is made longer: all of E
-again at the worst, and then E grows fourfold, so that all that was merged remains proportional to
-what is done, times log n for the heap.
+Two encodings usually agree within a few tokens. Segments are then independent: many are merged
+together (`merge/turns.h`, `merge/columns.h`), and a byte costs a fifth of its cost in the heap of one
+long merge. Otherwise, each segment begins with a token of E, so that it usually agrees with E right
+away, also in a run of one letter, where tokens that begin elsewhere would be out of step. If it does
+not agree, it begins earlier and becomes longer. In the worst case, it repeats all of E, but E then
+grows fourfold. So the total work remains proportional to the bytes done, times log n for the heap.
 """
 
 cdef struct Join:
     Growing* out
-    size_t first        # of the tokens in `out` that are E's
+    size_t first        # index in `out` of E's first token
     size_t done         # bytes of E
-    size_t misses       # times that the next segment did not agree
-    size_t last         # where the segment whose tokens are still in the merger begins
-    size_t last_size    # 0: none
-    size_t last_count
+    size_t misses       # segments that did not agree so far
+    size_t last         # start of the segment whose tokens are still in the merger
+    size_t last_size    # its bytes; 0: there is none
+    size_t last_count   # its tokens
 
 
 cdef inline int reserve_tokens(Growing* out, size_t more) except -1 nogil:
@@ -33,7 +32,7 @@ cdef inline int reserve_tokens(Growing* out, size_t more) except -1 nogil:
 
 
 cdef size_t period_of(const u8* p) noexcept nogil:
-    """After how many bytes, at most LONGEST_PERIOD, p[:SEGMENT] is repeated; 0: it is not."""
+    """The least distance, at most LONGEST_PERIOD, at which p[:SEGMENT] occurs again; 0 if none."""
     cdef const u8* at = p
     cdef const u8* end = p + LONGEST_PERIOD + 1
     while True:
@@ -48,7 +47,8 @@ cdef int extend(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n, size
                 size_t overlap, size_t period=0) except -1 nogil:
     """Append one segment of about `size` bytes, which begins with a token of E.
 
-    In a text with that period, best where it has the same bytes as the last one.
+    period: of the text, or 0. If possible, the segment begins at a multiple of it after the last
+    segment, so that both have the same bytes.
     """
     cdef Growing* out = j.out
     cdef size_t start = j.done, i = out.count, k, end, at, other, wide, count
@@ -82,7 +82,7 @@ cdef int extend(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n, size
         reserve_tokens(out, count)
         items = out.items
         found = m.result
-        # The first token that both have at the same position.
+        # Find the first token that both have at the same position.
         at = other = start
         wide = i
         k = 0
@@ -104,7 +104,7 @@ cdef int extend(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n, size
 
 
 cdef inline u64 begins_of(const Tokens* t, const u32* tokens, size_t count) noexcept nogil:
-    """A bit for each byte, of up to 64, at which one of the tokens begins."""
+    """Bit set of the offsets, below 64, at which the tokens begin."""
     cdef u64 begins = 0
     cdef size_t i, at = 0
     for i in range(count):
@@ -114,9 +114,9 @@ cdef inline u64 begins_of(const Tokens* t, const u32* tokens, size_t count) noex
 
 
 cdef size_t agree(u64 one, u64 other) noexcept nogil:
-    """Where two ways to cut the same bytes have the same token: the position after it, or 0.
+    """The end of the first token that two encodings of the same bytes have in common, or 0.
 
-    Both are bit sets of where tokens begin, and of the end of one of them.
+    one, other: bit sets of the offsets at which tokens begin; one of them includes its end.
     """
     cdef u64 either = one | other, left = one & other, later, next
     while left:
@@ -129,7 +129,7 @@ cdef size_t agree(u64 one, u64 other) noexcept nogil:
 
 
 cdef u64 begins_from(const Tokens* t, const Join* j, size_t start) noexcept nogil:
-    """Where E's tokens begin from `start` on, a bit each, and where E ends: at most 63 bytes on."""
+    """Bit set of where E's tokens begin after `start`, and where E ends, at most 63 bytes after it."""
     cdef u64 begins = <u64>1 << (j.done - start)
     cdef size_t at = j.done, i = j.out.count
     while i > j.first:
@@ -142,7 +142,7 @@ cdef u64 begins_from(const Tokens* t, const Join* j, size_t start) noexcept nogi
 
 
 cdef int join_many(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n) except -1 nogil:
-    """Append up to SEGMENTS of them that are merged together, or fewer, if they disagree."""
+    """Append up to SEGMENTS segments that are merged together; fewer if too many disagree with E."""
     cdef u32[SEGMENTS * SEGMENT] tokens
     cdef u16[SEGMENTS] units
     cdef u16[SEGMENTS] slots
@@ -159,7 +159,7 @@ cdef int join_many(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n) e
     merge_many(t, m, p + start, units, sizes, count, tokens, slots, counts)
     k = 0
     while k < count:
-        if j.done - start >= SEGMENT:           # `extend` has gone beyond this one
+        if j.done - start >= SEGMENT:           # `extend` has gone beyond this segment
             start += STRIDE
             k += 1
             continue
@@ -174,7 +174,7 @@ cdef int join_many(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n) e
             continue
         after = <u64>-1 << first_common
         skip = st_ones(begins & ~after)
-        if j.done:              # of which the last bit is its end
+        if j.done:              # the last bit of `here` is the end of E
             out.count -= st_ones(here & after) - 1
         reserve_tokens(out, counts[k] - skip)
         memcpy(out.items + out.count, tokens + SEGMENT * k + skip, (counts[k] - skip) * sizeof(u32))
@@ -189,7 +189,7 @@ cdef int merge_segments(const Tokens* t, Merger* m, const u8* p, size_t n,
                          Growing* out, Watch* watch) except -1 nogil:
     """Append the encoding of p[:n], by the merge loop alone, to `out`; m.result is overwritten.
 
-    With a `watch`, raises what a signal's handler raises; out.count means nothing then.
+    With a `watch`, raises whatever a signal handler raises; out.count is then meaningless.
     """
     cdef Join j
     cdef size_t looked = 0
@@ -220,7 +220,7 @@ cdef int merge_segments(const Tokens* t, Merger* m, const u8* p, size_t n,
 
 cdef size_t merge_into(const Tokens* t, Merger* m, Merger* into, const u8* p, size_t n,
                        Watch* watch) except? 0 nogil:
-    """Encode p[:n] into the result of another merger than the one that does it; the number of tokens."""
+    """Encode p[:n] with `m` into the result of another merger, `into`; return the number of tokens."""
     cdef Growing out
     out.items, out.capacity, out.count = into.result, into.result_capacity, 0
     try:

@@ -6,23 +6,22 @@ Lemma. If e(n) has a token boundary at c, then e(n) = e(c) + BPE(p[c:n]): nothin
 so both sides ran as they would alone. Conversely, if the last token u of e(c) and the first token v
 of BPE(p[c:n]) are compatible, BPE(u v) = [u, v], then e(n) has a boundary at c: look at the first
 merge across it; up to then the bytes of u and of v merged as they do in the run over u v alone, so
-that merge would happen there, too. Neither direction asks anything of the rank table.
+that merge would happen there, too. Neither direction assumes anything about the rank table.
 
 Any longer encoding e(N) either has a boundary at n or covers n by a token that starts at some m < n
-and has p[m:n] as a proper prefix. So it begins with e(m) for one of these m: n, and every m for
-which p[m:n] is a proper prefix of a token. If all those e(m) have a boundary at c, the tokens
-up to c are final whatever follows. So c is the last boundary that e(n) shares with every e(m).
+and has p[m:n] as a proper prefix. So it begins with e(m), where m is n or a position such that p[m:n]
+is a proper prefix of a token. If all these e(m) have a boundary at c, the tokens up to c are final
+whatever follows. So c is the last boundary that e(n) shares with every e(m).
 
-No e(m) is encoded from the beginning for that. Let a < m be a boundary of e(n), and S =
-BPE(p[a:m]). If e(n) and S have the same token at the same position, p[i:j], then e(m) is e(n) up to j
-and S from j on: e(n) up to j is e(j), S from j on is BPE(p[j:m]), and the token before j is
-compatible with the one after it, since they are neighbours in S. So the boundaries that e(n) and S
-share from j on are shared with e(m). Where no token agrees, S begins earlier; at a = 0 it is e(m)
-itself.
+To find it, no e(m) is encoded from the beginning. Let a < m be a boundary of e(n), and S =
+BPE(p[a:m]). If e(n) and S have the same token p[i:j], then e(m) is e(n) up to j, followed by S from j
+on: e(n) up to j is e(j), S from j on is BPE(p[j:m]), and the token before j is compatible with the
+token after it, since they are neighbours in S. So the boundaries that e(n) and S share from j on are
+shared with e(m). If no token agrees, S begins earlier; at a = 0 it is e(m) itself.
 
 The work is bounded, whatever the vocabulary and the text: an attempt that would cost more than
 WORK_PER_BYTE for each of its n bytes ends without a result, and the caller tries again when twice
-as many bytes wait.
+as many bytes are pending.
 
 The observation that the last token determines the whole encoding is from GitHub's rust-gems `bpe`;
 eager emission at the common root of the live encodings is in "mtc-inc-bpe" (arXiv 2605.30813).
@@ -33,17 +32,17 @@ cdef enum:
 
 
 cdef enum:
-    FIRST_OVERLAP = 32          # bytes before m that are encoded again first
-    WORK_PER_BYTE = 32          # bytes merged, or stepped over, for each byte of a segment
-    WORK_PER_START = 8          # for looking whether a token may start at one position
+    FIRST_OVERLAP = 32          # bytes before m that the first attempt encodes again
+    WORK_PER_BYTE = 32          # bytes merged or compared, at most, for each byte of a segment
+    WORK_PER_START = 8          # the cost of checking whether a token may start at a position
 
 
 cdef Py_ssize_t stable_tokens(const Tokens* t, Merger* m, Merger* scratch, const u8* p, size_t n,
                               size_t* stable_bytes) except -1 nogil:
-    """Encode p[:n] into m.result; the number of its tokens that no continuation can change.
+    """Encode p[:n] into m.result; return how many of its tokens no continuation can change.
 
-    p begins at a boundary that every continuation shares. `stable_bytes` is what those tokens
-    cover. The caller has prepared the table for prefix queries.
+    p must begin at a boundary that every continuation shares. `stable_bytes` is set to the bytes that
+    those tokens cover. The caller has called `prepare_prefixes`.
     """
     cdef size_t reach, start, cut = n, overlap = FIRST_OVERLAP, work = 0
     cdef Py_ssize_t kept
@@ -54,19 +53,19 @@ cdef Py_ssize_t stable_tokens(const Tokens* t, Merger* m, Merger* scratch, const
     for start in range(n - reach, n):
         work += WORK_PER_START
         if is_proper_prefix(t, p + start, n - start):
-            part(t, m.result, count, scratch, p, n, start, &overlap, &cut, &kept, &work)
+            move_cut(t, m.result, count, scratch, p, n, start, &overlap, &cut, &kept, &work)
         if cut == 0 or work > WORK_PER_BYTE * n:
             return 0
     stable_bytes[0] = cut
     return kept
 
 
-cdef int part(const Tokens* t, const u32* tokens, size_t count, Merger* scratch, const u8* p, size_t n,
-              size_t end, size_t* overlap, size_t* cut, Py_ssize_t* kept, size_t* work) except -1 nogil:
+cdef int move_cut(const Tokens* t, const u32* tokens, size_t count, Merger* scratch, const u8* p, size_t n,
+                  size_t end, size_t* overlap, size_t* cut, Py_ssize_t* kept, size_t* work) except -1 nogil:
     """Move `cut` back to the last boundary that tokens[:count], which are e(n), share with e(end).
 
-    `kept` is the number of tokens before it. `overlap` is how far before `end` the comparison
-    begins; pass what a call has left in it to the next one.
+    `kept` is the number of tokens before it. The comparison begins `overlap` bytes before `end`; pass
+    the value that a call leaves to the next call.
     """
     cdef size_t i, k, found, at, mine, other, shared, shared_count
     cdef const u32* again

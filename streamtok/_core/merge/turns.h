@@ -1,7 +1,7 @@
-/* Byte pair encoding of pieces of up to 64 bytes. Each looks through all its ranks for the lowest. Many take
-   turns, one merge each: while one waits for what its next merge asks for, the others compute. The same merges
-   as those of `merge_long` in merge/merge.pxi. Compiled for AVX2, too, where the compiler finds the least key and
-   a pair among those of a bucket eight and four at a time. */
+/* Byte pair encoding of pieces of up to 64 bytes. Each merge scans all ranks of a piece for the lowest. Several
+   pieces take turns, one merge each: while one waits for memory, the others compute. Performs the same merges
+   as `merge_long` of merge/merge.pxi. With AVX2, it finds the least key eight keys at a time, and a pair in its
+   bucket four slots at a time. */
 #ifndef STREAMTOK_MERGE_TURNS_H
 #define STREAMTOK_MERGE_TURNS_H
 
@@ -10,36 +10,36 @@
 
 #define ST_IN_TURN 8
 #define ST_SHORT 64    /* bytes of the longest piece */
-#define ST_UNIT 16     /* bytes: where pieces begin is counted in these */
+#define ST_UNIT 16     /* bytes: pieces begin at multiples of it */
 #define ST_NOTHING ((uint32_t)ST_NONE << 6)
 
 typedef struct {
-    ST_ALIGNED(64) uint32_t keys[ST_SHORT + 16]; /* what this token and the next merge into << 6 | here: the
-                                                        least is next; or ST_NONE */
-    uint32_t tokens[ST_SHORT];                   /* of the positions that are alive */
-    uint64_t alive;                                  /* a bit for each position at which a token begins */
-    uint64_t left_pair, right_pair;                  /* that the last merge made, */
-    const uint64_t *left, *right;                    /* in which buckets they would be, */
-    uint32_t before, at, no_right;                   /* and where */
-    uint32_t most;                                   /* keys that are looked at, in steps of 16 */
+    ST_ALIGNED(64) uint32_t keys[ST_SHORT + 16]; /* the token that this one and the next merge into << 6 | here,
+                                                        or ST_NONE; the least merges next */
+    uint32_t tokens[ST_SHORT];                   /* at the alive positions */
+    uint64_t alive;                                  /* bit set of the positions at which a token begins */
+    uint64_t left_pair, right_pair;                  /* the pairs that the last merge made */
+    const uint64_t *left, *right;                    /* their buckets */
+    uint32_t before, at, no_right;                   /* their positions; ST_NONE if there is no right pair, or 0 */
+    uint32_t most;                                   /* keys to scan, a multiple of 16 */
     size_t piece;
 } st_in_turn;
 
-/* The bucket of a pair, on its way to the cache. */
+/* Prefetches the bucket of a pair. */
 static ST_ALWAYS_INLINE const uint64_t *st_ask_bucket(const st_pairs *t, uint64_t pair) {
     const uint64_t *slots = st_pair_bucket(t, st_hash_word(pair));
     ST_PREFETCH(slots);
     return slots;
 }
 
-/* The slot of a pair in its bucket; 0, which none is: of two tokens 0 comes another one. */
+/* The slot of a pair in its bucket, or 0. No slot is 0: a token does not merge with itself into itself. */
 static ST_ALWAYS_INLINE uint64_t st_find_slot(const uint64_t *slots, uint64_t pair) {
     uint64_t found = 0;
     for (int k = 0; k < ST_BUCKET; k++) found |= slots[k] >> ST_TOKEN_BITS == pair ? slots[k] : 0;
     return found;
 }
 
-/* What a pair merges into, if `found` is its slot, or 0. */
+/* The token that a pair merges into, or ST_NONE. found: its slot in its bucket, or 0. */
 static ST_ALWAYS_INLINE uint32_t st_answer(const st_pairs *t, const uint64_t *slots, uint64_t pair,
                                            uint64_t found) {
     const uint32_t mask = (1u << ST_TOKEN_BITS) - 1;
@@ -60,7 +60,8 @@ static ST_ALWAYS_INLINE void st_in_turn_begin(st_in_turn *s, const uint32_t *byt
     s->tokens[n - 1] = byte_token[p[n - 1]];
 }
 
-/* One merge, if there is one, and what it asks for. No branch depends on where it is. */
+/* Performs the next merge and prefetches the buckets of its new pairs; returns 0 if no pair merges. No branch
+   depends on the position. */
 static ST_ALWAYS_INLINE int st_in_turn_ask(st_in_turn *s, const st_pairs *pairs) {
     uint32_t eight[8], least = ST_NONE;
     for (int k = 0; k < 8; k++) eight[k] = s->keys[k] < s->keys[k + 8] ? s->keys[k] : s->keys[k + 8];
@@ -86,7 +87,7 @@ static ST_ALWAYS_INLINE int st_in_turn_ask(st_in_turn *s, const st_pairs *pairs)
     return 1;
 }
 
-/* right, left: the slots of its pairs. */
+/* Stores the keys of the last merge's new pairs. right, left: their slots, or 0. */
 static ST_ALWAYS_INLINE void st_in_turn_take(st_in_turn *s, const st_pairs *pairs, uint64_t right, uint64_t left) {
     uint32_t to_right = st_answer(pairs, s->right, s->right_pair, right) | s->no_right;
     uint32_t to_left = st_answer(pairs, s->left, s->left_pair, left);
@@ -118,8 +119,8 @@ ST_FOR_AVX2 static void st_answer_256(st_in_turn *turns, size_t count, const st_
 }
 #endif
 
-/* Piece i, of 1 <= sizes[i] <= ST_SHORT bytes, is at bytes + ST_UNIT * units[i]. Its tokens go to
-   out[ST_UNIT * slots[i]], their number to counts[i]. */
+/* Encodes `count` pieces. Piece i, of 1 <= sizes[i] <= ST_SHORT bytes, is at bytes + ST_UNIT * units[i]. Its
+   tokens go to out[ST_UNIT * slots[i]], their number to counts[i]. */
 typedef void st_merge_batch_function(const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs,
                                      const uint8_t *bytes, const uint16_t *units, const uint8_t *sizes,
                                      size_t count, uint32_t *out, const uint16_t *slots, uint8_t *counts);

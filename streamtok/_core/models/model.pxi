@@ -1,22 +1,22 @@
-"""Models beyond merging bytes: from a pre-token to its ids, by pieces that are looked up in it.
+"""Models other than merges of bytes: find the ids of a pre-token by looking up pieces of it.
 
-`encode_pieces` (`models/pretokens.pxi`) asks for what the pre-token cache does not know. Each model does
-what the model of that name does in tokenizers 0.23 (github.com/huggingface/tokenizers, Apache-2.0),
+`encode_pieces` (`models/pretokens.pxi`) runs them on pre-tokens that are not in the cache. Each model
+works as the model of that name in tokenizers 0.23 (github.com/huggingface/tokenizers, Apache-2.0),
 see `reference/wordpiece.py` and `reference/unigram.py`, or in SentencePiece 0.2
 (github.com/google/sentencepiece, Apache-2.0), see `reference/unigram.py`.
 
-`most_ids` says how many ids a pre-token may give: no model gives more than it has bytes, but for spaces
-of SentencePiece, each of which may become the bytes of "▁".
+A pre-token has at most `most_ids` ids: one for each byte, or three for each byte in SentencePiece, where
+a space may become the bytes of "▁".
 """
 
 cdef enum:
-    LONGEST_PIECE = 1024        # bytes: what a search costs for each byte of a text, at most
-    LOOK_PIECES = (1 << 12) - 1 # less one, between two looks at signals
+    LONGEST_PIECE = 1024        # bytes: limits the cost of a search for each byte of a text
+    LOOK_PIECES = (1 << 12) - 1 # pieces between two checks for signals, less one
     SHOWN = 60              # bytes of a text in a message
 
 
 cdef inline size_t character_size(const u8* p, size_t n) noexcept nogil:
-    """The bytes of the character that p[:n] begins with; a byte that is not UTF-8 is one, too."""
+    """Size of the first character of p[:n]; a byte that is not UTF-8 counts as a character."""
     cdef size_t size, i
     if p[0] < 0xC0:
         return 1
@@ -46,12 +46,12 @@ cdef inline void set_id_span(IdSpan* id_spans, size_t i, size_t start, size_t en
 
 
 cdef inline size_t most_ids(const Model* m, size_t n) noexcept nogil:
-    """The most ids that a pre-token of n bytes gives."""
+    """The most ids that a pre-token of n bytes can have."""
     return 3 * n if m.is_sentencepiece and m.byte_ids != NULL else n
 
 
 cdef int check_unknown(const Model* m, const u8* p, size_t n) except -1 nogil:
-    """Raise ValueError for p[:n], which has no pieces, if no id is for such text."""
+    """Raise ValueError if the model has no id for unknown text such as p[:n]."""
     if m.unknown == NONE:
         with gil:
             text = p[:min(n, <size_t>SHOWN)].decode("utf-8", "replace")
@@ -71,7 +71,7 @@ cdef size_t one_unknown(const Model* m, const u8* p, size_t n, u32* out, IdSpan*
 
 cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32* out,
                        IdSpan* id_spans) except? 0 nogil:
-    """The longest piece that the rest of the word begins with, again and again."""
+    """Repeatedly take the longest piece at the beginning of the rest of the word."""
     cdef const Trie* t = &m.trie
     cdef size_t start = 0, at, end, count = 0
     cdef u32 node = ROOT
@@ -97,7 +97,7 @@ cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32*
 
 
 cdef size_t word_level(const Model* m, const u8* p, size_t n, u32* out, IdSpan* id_spans) except? 0 nogil:
-    """The word itself."""
+    """Look up the whole word."""
     cdef u32 node = node_of(&m.trie, p, n)
     if node == NONE or m.trie.values[node] == NONE:
         return one_unknown(m, p, n, out, id_spans)
@@ -117,15 +117,16 @@ MODEL_KINDS = {
 
 @cython.final
 cdef class PieceModel:
-    """The tables of such a model. Immutable.
+    """The tables of a model. Immutable.
 
-    kind: a key of MODEL_KINDS. blob, offsets, ids: the pieces end to end, in order
-    of their bytes, uint32 offsets [n + 1] and uint32 ids [n]. unknown: the id of what has no pieces;
-    0xFFFFFFFF: there is none, and such text is an error (not in SentencePiece).
-    prefix, most_characters: of WordPiece: the bytes before pieces that are not a word's first, and
-    the longest word. scores: of Unigram: float64 by id; in SentencePiece's, that of `unknown` is of a
-    character without a piece. byte_ids: of Unigram and SentencePiece: uint32 [256], or None. stages: what
-    is done to each pre-token before, see `add_stage`.
+    kind: a key of MODEL_KINDS. blob, offsets, ids: the pieces end to end, in byte order, uint32
+    offsets [n + 1] and uint32 ids [n]. unknown: the id of text without pieces; 0xFFFFFFFF: there is
+    none, and such text raises ValueError (SentencePiece needs one). prefix, most_characters: for
+    WordPiece, the bytes before pieces that do not begin a word, and the characters of the longest
+    word. scores: for Unigram, float64 by id; in SentencePiece, the score of `unknown` is that of a
+    character without a piece. byte_ids: for Unigram, uint32 [256], or None. stages: applied to each
+    pre-token before the model, see `add_stage`.
+
     Raises ValueError for arrays that do not fit together. Costs O(bytes of the pieces).
     """
 
@@ -197,12 +198,12 @@ cdef class PieceModel:
 
 
 cdef bint looks_for_pieces(const Model* m) noexcept nogil:
-    """Whether pieces are looked for from every byte of a text, not only from where a word begins."""
+    """Whether pieces are searched for at every byte of a text, not only at the start of a word."""
     return m.kind == WORD_PIECE or m.kind == UNIGRAM
 
 
 cdef int check_pieces(bytes blob, ArrayView offsets, ArrayView ids) except -1:
-    """ValueError unless they are in order of their bytes, and each has an id."""
+    """Raise ValueError unless the pieces are in byte order and each has an id."""
     cdef const u32* bounds = <const u32*>offsets.data
     cdef size_t i
     if ids.size >= NONE or offsets.size != ids.size + 1 or bounds[0] != 0:

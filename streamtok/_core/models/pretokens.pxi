@@ -1,13 +1,16 @@
-"""Encodes pre-tokens by a model of pieces: what the cache does not know, and what streams hold."""
+"""Encode pre-tokens with a model of pieces: those not in the cache, and the open ones of streams."""
 
 cdef enum:
-    MORE_IDS = 4                # than bytes, of a pre-token that is remembered
-    LONGEST_KNOWN = LONG_PRETOKEN - MORE_IDS
+    MORE_IDS = 4                # how many more ids than bytes a cached pre-token may have
+    LONGEST_CACHED = LONG_PRETOKEN - MORE_IDS
 
 
 cdef size_t model_ids(const Model* m, Work* w, const u8* p, size_t n, u32* out,
                       IdSpan* id_spans) except? 0 nogil:
-    """The ids of p[:n], for which there is room; id_spans: of each, in p, unless NULL."""
+    """Write the ids of p[:n] to `out` and, unless NULL, their spans in p to `id_spans`.
+
+    Returns the number of ids.
+    """
     if m.kind == WORD_PIECE:
         return word_piece(m, &w.watch, p, n, out, id_spans)
     if m.kind == WORD_LEVEL:
@@ -16,7 +19,7 @@ cdef size_t model_ids(const Model* m, Work* w, const u8* p, size_t n, u32* out,
 
 
 cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u64* key) except -1 nogil:
-    """Encode a pre-token that has no cell, and remember it, if it is not too long. key: its own."""
+    """Encode a pre-token that is not in the cache, and cache it unless it is too long. key: its key."""
     cdef const Model* m = table.tokens().model
     cdef size_t before = w.count, count
     if m.n_stages:
@@ -24,19 +27,19 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u
     else:
         put_model_ids(m, w, p, n, 0)
     count = w.count - before
-    if n <= LONGEST_KNOWN and count <= n + (MORE_IDS if m.n_stages else 0):
+    if n <= LONGEST_CACHED and count <= n + (MORE_IDS if m.n_stages else 0):
         learn(&w.cache, home_of(&w.cache, key[0], key[1]), key[0], key[1], p, w.out + before, count)
     return 0
 
 
 cdef int put_model_ids(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
-    """The ids of p[:n], which is at `origin` in the text, and their id_spans, if they are wanted."""
+    """Emit the ids of p[:n], which is at `origin` in the text, and their spans if wanted."""
     cdef IdSpan* id_spans = reserve_ids(w, most_ids(m, n))
     return keep_ids(w, model_ids(m, w, p, n, w.out + w.count, id_spans), origin)
 
 
 cdef IdSpan* reserve_ids(Work* w, size_t most) except? NULL nogil:
-    """Room for so many ids in `w.out`, and for their id_spans, which go there; NULL if these are not wanted."""
+    """Reserve capacity for `most` ids and spans; return where the spans go, NULL if not wanted."""
     reserve(w, most)
     if not w.follows:
         return NULL
@@ -45,7 +48,7 @@ cdef IdSpan* reserve_ids(Work* w, size_t most) except? NULL nogil:
 
 
 cdef int keep_ids(Work* w, size_t count, u64 origin) except -1 nogil:
-    """Keep so many ids that are in that room, of a text that begins at `origin`."""
+    """Emit the first `count` ids in the reserved memory; their text begins at `origin`."""
     if w.follows:
         keep_id_spans(w, count, origin)
     w.count += count
@@ -53,7 +56,7 @@ cdef int keep_ids(Work* w, size_t count, u64 origin) except -1 nogil:
 
 
 cdef int put_id(Work* w, u32 id, u64 start, u64 end) except -1 nogil:
-    """One more id, of the text from `start` to `end`, where id_spans are wanted."""
+    """Emit one id, whose span is start:end."""
     set_id_span(reserve_ids(w, 1), 0, start, end)
     w.out[w.count] = id
     return keep_ids(w, 1, 0)
@@ -67,7 +70,7 @@ cdef int reserve_id_spans(Work* w, size_t more) except -1 nogil:
 
 
 cdef void keep_id_spans(Work* w, size_t count, u64 origin) noexcept nogil:
-    """Keep the positions of the next `count` ids, which are those of a text that begins at `origin`."""
+    """Emit the spans of the next `count` ids; their text begins at `origin`."""
     cdef size_t i
     cdef IdSpan* span
     for i in range(count):
@@ -80,7 +83,7 @@ cdef void keep_id_spans(Work* w, size_t count, u64 origin) noexcept nogil:
 
 cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t start, const i64* ends,
                          size_t count) except -1 nogil:
-    """As `encode_pretokens`, with the positions of all ids, which the cache does not know."""
+    """As `encode_pretokens`, but with the spans of all ids, which the cache does not hold."""
     cdef const Model* m = table.tokens().model
     cdef size_t i, end, at = start
     for i in range(count):
@@ -95,22 +98,22 @@ cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t sta
 
 cdef int commit_pieces(TokenTable table, Work* w, const u8* buffer, Scan* s, size_t certain,
                        size_t* retry_at) except -1 nogil:
-    """Emit what is final of the open pre-token buffer[s.start:certain], and step over it.
+    """Emit the final ids of the open pre-token buffer[s.start:certain], and skip their bytes.
 
-    A word that is too long for the model is unknown, whatever follows. With id_spans, it waits for its
-    end, which is the end of its span, too.
+    A word that is too long for the model is unknown, whatever follows. If spans are wanted, its id
+    waits for the end of the word, which ends the span.
     """
     cdef const Model* m = table.tokens().model
     cdef size_t n = certain - s.start, whole
-    if m.n_stages and gives_early(m):
+    if m.n_stages and can_emit_early(m):
         certain = s.start
-        if s.committed or n > m.longest:        # or else it may be a token in whole
+        if s.committed or n > m.longest:        # otherwise the whole may be a token
             whole = st_whole_characters(buffer + s.start, n)
-            certain += commit_row(table, w, buffer + s.start, whole, s.committed, w.origin + s.start)
+            certain += commit_symbols(table, w, buffer + s.start, whole, s.committed, w.origin + s.start)
     elif m.kind == UNIGRAM:
         whole = st_whole_characters(buffer + s.start, n)
         certain = s.start
-        if not m.n_stages:              # or else pre-tokens are words
+        if not m.n_stages:              # with stages, pre-tokens are words
             certain += commit_paths(m, w, buffer + s.start, whole, s)
     elif w.follows or m.n_stages:
         retry_at[0] = 2 * n
@@ -136,7 +139,7 @@ cdef int commit_pieces(TokenTable table, Work* w, const u8* buffer, Scan* s, siz
 
 
 cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s) except? 0 nogil:
-    """Emit the ids that are final, whatever follows p[:n]; the bytes that they cover."""
+    """Emit the ids that are final, whatever follows p[:n]; return the bytes that they cover."""
     cdef size_t done
     find_paths(m, &w.lattice, &w.watch, p, n, s.score)
     done = final_position(m, w.lattice.nodes, &w.watch, p, n)
@@ -154,10 +157,10 @@ cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) ex
 
 cdef int end_pieces(TokenTable table, Work* w, const u8* buffer, size_t start, size_t end,
                     double score) except -1 nogil:
-    """Emit what is left of a pre-token of which some ids are out. score: of these, by Unigram."""
+    """Emit the last ids of a pre-token. score: Unigram's, of the ids already emitted."""
     cdef const Model* m = table.tokens().model
     if m.kind == MERGES:
-        return end_row(table, w, buffer + start, end - start, w.origin + start)
+        return end_symbols(table, w, buffer + start, end - start, w.origin + start)
     if m.kind == UNIGRAM:
         find_paths(m, &w.lattice, &w.watch, buffer + start, end - start, score)
         put_path(m, w, buffer + start, end - start, w.origin + start)

@@ -1,16 +1,16 @@
-"""What is done to each pre-token before its model sees it: a text that stages cut again and change.
+"""Stages: cut and change each pre-token again before the model encodes it.
 
-Hugging Face's pre-tokenizers come one after the other: after the first that cuts, each one cuts or
-changes every pre-token of the one before as a text by itself. What of them no one automaton can follow
-is done here, once for each different pre-token, because the cache knows what became of it:
+Hugging Face's pre-tokenizers form a sequence: after the first that cuts, each one cuts or changes every
+pre-token of the one before as a text by itself. Steps that do not fit into one automaton run here, once
+for each different pre-token, because the cache keeps the result:
 
-- CUT: by a pattern, with any of its behaviors (`patterns/splits.py`);
-- LETTERS: each byte becomes its letter of GPT-2's byte alphabet;
-- MARK: spaces become the mark, which is also put before text without it;
-- SYMBOLS: what a model of words writes characters as, before it merges them. Symbol i is the character
-  U+F0001 + i, and the tokens of the table are rows of these.
+- CUT: cut by a pattern, with any of its behaviors (`patterns/splits.py`);
+- LETTERS: replace each byte by its letter of GPT-2's byte alphabet;
+- MARK: replace spaces by the mark, and optionally put it before text that does not begin with it;
+- SYMBOLS: replace the characters of a word by symbols, which are then merged. Symbol i is the character
+  U+F0001 + i, and the tokens of the table are sequences of symbols.
 
-Texts that stages make are one after the other in `Staged`, with what each byte comes from.
+`Staged` holds the texts that stages make, end to end, and the origin of each byte.
 """
 
 cdef enum:
@@ -21,7 +21,7 @@ cdef enum CutBehavior:
     ISOLATED
     REMOVED
     ONLY
-    WITH_PREVIOUS           # up to here, a match ends what it belongs to
+    WITH_PREVIOUS           # in the behaviors up to here, a match ends its piece
     WITH_NEXT
     CONTIGUOUS
 
@@ -37,11 +37,13 @@ CUT_BEHAVIORS = {
 
 
 cdef list add_stage(Stage* stage, str kind, list settings):
-    """Fill one of: "cut", a Scanner and a key of CUT_BEHAVIORS; "letters"; "mark", its bytes, and whether
-    it is put before a text; "symbols", the names of these end to end in order of their bytes, uint32
-    offsets [n + 1] and numbers [n], the prefix of those that are not a word's first and the suffix of
-    the last, the number of unknown ones or None, whether a run of these is one, and uint32 [256] of
-    bytes, or None. Returns who owns its memory.
+    """Fill a stage; return the owners of its memory. Settings by kind:
+
+    "cut": a Scanner and a key of CUT_BEHAVIORS. "letters": none. "mark": its bytes, and whether to put
+    it before a text. "symbols": their names end to end in byte order, uint32 offsets [n + 1] and
+    numbers [n]; the prefix of symbols that do not begin a word; the suffix of the last symbol; the
+    number of the unknown symbol, or None; whether a run of unknown characters is one symbol; the
+    symbols of bytes, uint32 [256], or None.
     """
     cdef bytes mark
     if kind == "cut":
@@ -89,13 +91,13 @@ cdef list add_symbols(Symbols* s, list settings):
 
 
 cdef int encode_staged(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
-    """The ids of the pre-token p[:n], and their id_spans if they are wanted; it is at `origin`."""
+    """Emit the ids of the pre-token p[:n], which is at `origin`, and their spans if wanted."""
     begin_staged(w, p, n)
     return do_stages(table, w, 0, 0, n, origin)
 
 
 cdef int begin_staged(Work* w, const u8* p, size_t n) except -1 nogil:
-    """Begin with p[:n] alone."""
+    """Reset `w.staged` to p[:n]."""
     cdef Staged* s = &w.staged
     cdef size_t i
     s.size = 0
@@ -121,12 +123,12 @@ cdef int make_staged(Staged* s, size_t more) except -1 nogil:
 
 
 cdef inline int look_at_staged(Work* w, size_t i) except -1 nogil:
-    """Look at signals now and then, in a loop over a text that may be a long one."""
+    """Check for signals now and then, in a loop over a text that may be long."""
     return look(&w.watch) if i & LOOK_MASK == LOOK_MASK else 0
 
 
 cdef int put_staged(Staged* s, const u8* p, size_t n, u32 start, u32 end) except -1 nogil:
-    """Put p[:n] after all, not of `s` itself, from the bytes start:end of the pre-token."""
+    """Append p[:n], which must not be in `s`. Its origin is start:end of the pre-token."""
     cdef size_t i
     make_staged(s, n)
     for i in range(n):
@@ -137,12 +139,12 @@ cdef int put_staged(Staged* s, const u8* p, size_t n, u32 start, u32 end) except
 
 
 cdef int do_stages(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64 origin) except -1 nogil:
-    """The ids of n bytes of `w.staged` from `at` on, by the stages from number k on and the model."""
+    """Emit the ids of n bytes of `w.staged` from `at` on: run the stages from k on, then the model."""
     cdef const Model* m = table.tokens().model
     cdef size_t made = w.staged.size
     cdef u32 node
     if k == m.n_stages:
-        return merge_row(table, w, at, n, origin) if m.kind == MERGES else put_pieces(m, w, at, n, origin)
+        return merge_symbols(table, w, at, n, origin) if m.kind == MERGES else put_pieces(m, w, at, n, origin)
     if m.stages[k].kind == CUT:
         return cut_again(table, w, k, at, n, origin)
     if m.stages[k].kind == LETTERS:
@@ -151,7 +153,7 @@ cdef int do_stages(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
         write_mark(&m.stages[k], w, at, n)
     else:
         node = node_of(&m.trie, w.staged.bytes + at, n)
-        if node != NONE and m.trie.values[node] != NONE:        # a token, whatever its symbols merge to
+        if node != NONE and m.trie.values[node] != NONE:        # a token, whatever its symbols merge into
             return put_id(w, m.trie.values[node], origin + w.staged.origins[at].start,
                           origin + w.staged.origins[at + n - 1].end)
         write_symbols(&m.stages[k].symbols, w, at, n, False, True)
@@ -161,7 +163,7 @@ cdef int do_stages(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
 
 
 cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64 origin) except -1 nogil:
-    """`do_stages` of each piece; a gap is what no match covers."""
+    """Cut into pieces, and run `do_stages` on each. A gap is text that no match covers."""
     cdef const Stage* stage = &table.tokens().model.stages[k]
     cdef i64[64] ends
     cdef Scan s
@@ -186,7 +188,7 @@ cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
 
 
 cdef inline bint ends_before(const Stage* stage, bint was_match, bint is_match) noexcept nogil:
-    """Whether an open piece, which ends with a match or a gap, ends before the next one of these."""
+    """Whether an open piece ends before the next match or gap. was_match: its last part is a match."""
     if stage.behavior == CONTIGUOUS:
         return was_match != is_match
     return is_match and stage.behavior != WITH_PREVIOUS
@@ -211,7 +213,7 @@ cdef int write_letters(Work* w, size_t at, size_t n) except -1 nogil:
 
 
 cdef inline size_t letter_of(u8 byte, u8* letter) noexcept nogil:
-    """The UTF-8 of a byte's letter, and its size: itself if it can be seen, or else one from U+0100 on."""
+    """Write the UTF-8 of a byte's letter; return its size. Invisible bytes have letters from U+0100 on."""
     cdef u32 code = byte
     if byte <= 0x20:
         code = 0x100 + byte
@@ -226,7 +228,7 @@ cdef int write_mark(const Stage* stage, Work* w, size_t at, size_t n) except -1 
     cdef Staged* s = &w.staged
     cdef size_t i, size = stage.mark_size, first = character_size(s.bytes + at, n)
     cdef bint has_mark = s.bytes[at] == c" " or (n >= size and memcmp(s.bytes + at, stage.mark, size) == 0)
-    if stage.puts_mark and not has_mark:        # it stands for the first character
+    if stage.puts_mark and not has_mark:        # its origin is the first character
         put_staged(s, stage.mark, size, s.origins[at].start, s.origins[at + first - 1].end)
     for i in range(at, at + n):
         look_at_staged(w, i)
@@ -247,14 +249,16 @@ cdef int put_symbol(Staged* s, u32 number, Origin origin) except -1 nogil:
 
 cdef int write_symbols(const Symbols* y, Work* w, size_t at, size_t n, bint is_begun,
                        bint ends) except -1 nogil:
-    """A row of the symbols of a pre-token's characters, or of some of them: those before are out if it
-    is begun; unless it ends there, what depends on those that follow is left out.
+    """Append the symbols of some characters of a pre-token.
+
+    is_begun: ids of earlier characters were emitted. ends: these characters are the last; otherwise
+    symbols that depend on later characters are left out.
     """
     cdef Staged* s = &w.staged
     cdef size_t i = at, end = at + n, size
     cdef u32 node, number
     cdef bint is_first, is_last
-    cdef bint has_bytes, is_pending = False      # an unknown symbol does, in case it goes on
+    cdef bint has_bytes, is_pending = False      # an unknown symbol, which the next character may extend
     cdef Origin origin, waiting
     while i < end:
         look_at_staged(w, i)
@@ -272,7 +276,7 @@ cdef int write_symbols(const Symbols* y, Work* w, size_t at, size_t n, bint is_b
         has_bytes = number == NONE and y.byte_symbols != NULL and (
             (is_first or are_symbols(y, y.prefix, y.prefix_size)) and are_symbols(y, s.bytes + i, size)
             and (not is_last or are_symbols(y, y.suffix, y.suffix_size)))
-        # Before a character that becomes its bytes it goes on waiting, as in tokenizers.
+        # It stays pending before a character that becomes its bytes, as in tokenizers.
         if is_pending and not has_bytes and (number != NONE or (not y.fuses and y.unknown != NONE)):
             put_symbol(s, y.unknown, waiting)
             is_pending = False
@@ -298,7 +302,7 @@ cdef int write_symbols(const Symbols* y, Work* w, size_t at, size_t n, bint is_b
 
 
 cdef inline u32 node_after(const Trie* t, u32 node, const u8* p, size_t n) noexcept nogil:
-    """The node that p[:n] leads to from another one, or NONE."""
+    """The node that p[:n] leads to from `node`, or NONE."""
     cdef size_t i = 0
     while i < n and node != NONE:
         node = child_of(t, node, p[i])
@@ -307,7 +311,7 @@ cdef inline u32 node_after(const Trie* t, u32 node, const u8* p, size_t n) noexc
 
 
 cdef bint are_symbols(const Symbols* y, const u8* p, size_t n) noexcept nogil:
-    """Whether all bytes have symbols."""
+    """Whether all bytes of p[:n] have symbols."""
     cdef size_t i
     for i in range(n):
         if y.byte_symbols[p[i]] == NONE:
@@ -324,13 +328,13 @@ cdef int put_bytes(const Symbols* y, Staged* s, const u8* p, size_t n, Origin or
 
 cdef int put_own_bytes(const Symbols* y, Staged* s, size_t at, size_t n, Origin origin) except -1 nogil:
     cdef size_t i
-    for i in range(at, at + n):             # `s.bytes` may move
+    for i in range(at, at + n):             # `s.bytes` may be reallocated
         put_symbol(s, y.byte_symbols[s.bytes[i]], origin)
     return 0
 
 
-cdef int merge_row(TokenTable table, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:
-    """The ids of a row of symbols."""
+cdef int merge_symbols(TokenTable table, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:
+    """Emit the ids of n bytes of symbols at `at`."""
     cdef const Tokens* t = table.tokens()
     cdef size_t count = merge_into(t, &w.merger, &w.scratch, w.staged.bytes + at, n, &w.watch)
     put_tokens(t, w, w.scratch.result, count, at, origin)
@@ -339,7 +343,7 @@ cdef int merge_row(TokenTable table, Work* w, size_t at, size_t n, u64 origin) e
 
 cdef size_t put_tokens(const Tokens* t, Work* w, const u32* tokens, size_t count, size_t at,
                        u64 origin) except? 0 nogil:
-    """The ids of tokens of the row at `at`; where they end."""
+    """Emit the ids of tokens whose symbols begin at `at`; return where the symbols end."""
     cdef const Origin* origins = w.staged.origins
     cdef size_t i, end
     for i in range(count):
@@ -352,7 +356,7 @@ cdef size_t put_tokens(const Tokens* t, Work* w, const u32* tokens, size_t count
 
 cdef size_t write_begun(const Model* m, Work* w, const u8* p, size_t n, bint is_begun,
                         bint ends) except? 0 nogil:
-    """Where the row begins of a pre-token, or of some of it, that nothing cuts: see `write_symbols`."""
+    """Run the stages, none of which cuts, on p[:n]; return where its symbols begin. See `write_symbols`."""
     cdef Staged* s = &w.staged
     cdef size_t k, at = 0, made
     begin_staged(w, p, n)
@@ -366,8 +370,8 @@ cdef size_t write_begun(const Model* m, Work* w, const u8* p, size_t n, bint is_
     return at
 
 
-cdef bint gives_early(const Model* m) noexcept nogil:
-    """Whether the ids of a pre-token may be given out before it ends: each character becomes symbols by
+cdef bint can_emit_early(const Model* m) noexcept nogil:
+    """Whether ids of a pre-token may be emitted before it ends: each character becomes symbols by
     itself, in order.
     """
     cdef size_t k
@@ -378,9 +382,9 @@ cdef bint gives_early(const Model* m) noexcept nogil:
                                  or m.stages[m.n_stages - 1].symbols.unknown == NONE)
 
 
-cdef size_t commit_row(TokenTable table, Work* w, const u8* p, size_t n, bint is_begun,
+cdef size_t commit_symbols(TokenTable table, Work* w, const u8* p, size_t n, bint is_begun,
                        u64 origin) except? 0 nogil:
-    """Emit the ids that are final, whatever follows p[:n]; the bytes that they cover."""
+    """Emit the ids that are final, whatever follows p[:n]; return the bytes that they cover."""
     cdef const Tokens* t = table.tokens()
     cdef Staged* s = &w.staged
     cdef size_t at = write_begun(t.model, w, p, n, is_begun, False), stable, end
@@ -392,7 +396,7 @@ cdef size_t commit_row(TokenTable table, Work* w, const u8* p, size_t n, bint is
         return 0
     count = stable_tokens(t, &w.merger, &w.scratch, s.bytes + at, s.size - at, &stable)
     end = at + stable
-    # Of a character, all symbols or none.
+    # Emit all symbols of a character or none.
     while count and (s.origins[end].start if end < s.size else s.left_from) <= s.origins[end - 1].start:
         count -= 1
         end -= token_size(t, w.merger.result[count])
@@ -402,17 +406,17 @@ cdef size_t commit_row(TokenTable table, Work* w, const u8* p, size_t n, bint is
     return s.origins[end - 1].end
 
 
-cdef int end_row(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
-    """The ids of p[:n], what is left of a pre-token of which some are out."""
+cdef int end_symbols(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
+    """Emit the ids of p[:n], the rest of a pre-token of which some ids were emitted."""
     cdef size_t at
     if n == 0:
         return 0
     at = write_begun(table.tokens().model, w, p, n, True, True)
-    return merge_row(table, w, at, w.staged.size - at, origin)
+    return merge_symbols(table, w, at, w.staged.size - at, origin)
 
 
 cdef int put_pieces(const Model* m, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:
-    """The ids of a pre-token in `w.staged`."""
+    """Emit the ids of a staged pre-token, by a model of pieces."""
     cdef const Origin* origins = w.staged.origins + at
     cdef IdSpan* id_spans = reserve_ids(w, most_ids(m, n))
     cdef size_t i, count = model_ids(m, w, w.staged.bytes + at, n, w.out + w.count, id_spans)

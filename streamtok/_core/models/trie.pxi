@@ -1,21 +1,21 @@
-"""A trie of the pieces of a model: from its root along the bytes of a text, all pieces that begin it.
+"""A trie of the pieces of a model: walking it along a text finds all pieces that begin the text.
 
-Nodes are numbered level by level, so the children of a node are side by side, in order of their
-bytes. Node 0 is the root.
+Nodes are numbered level by level, so the children of a node are adjacent, in order of their bytes.
+Node 0 is the root.
 """
 
 cdef enum:
     ROOT = 0
-    FEW_CHILDREN = 8        # up to so many are compared one by one
+    FEW_CHILDREN = 8        # so few children are compared one by one
 
 
-cdef struct PieceRange:     # of pieces in order of their bytes: those that begin with what leads to a node
+cdef struct PieceRange:     # the pieces, in byte order, that begin with the bytes that lead to a node
     u32 low
     u32 high
 
 
 cdef inline u32 child_of(const Trie* t, u32 node, u8 byte) noexcept nogil:
-    """The node that this byte leads to, or NONE."""
+    """The child of `node` that this byte leads to, or NONE."""
     cdef u32 child = t.first[node], end = t.first[node + 1]
     cdef const u8* found
     if end - child > FEW_CHILDREN:
@@ -42,8 +42,8 @@ cdef u32 node_of(const Trie* t, const u8* p, size_t n) noexcept nogil:
 
 
 cdef int trie_open(Trie* t, const u8* blob, const u32* offsets, const u32* ids, u32 count) except -1:
-    """Build `t`, which must be all zero, of pieces in order of their bytes, no two of them the same."""
-    cdef size_t capacity = <size_t>offsets[count] + 1       # each byte makes a node at the most
+    """Build `t`, which must be all zero, from different pieces in byte order."""
+    cdef size_t capacity = <size_t>offsets[count] + 1       # a byte makes at most one node
     cdef PieceRange* ranges
     cdef void* fitting
     t.first = <u32*>memory_for(capacity + 1, sizeof(u32), b"nodes of a trie")
@@ -53,7 +53,7 @@ cdef int trie_open(Trie* t, const u8* blob, const u32* offsets, const u32* ids, 
     with nogil:
         fill_trie(t, ranges, blob, offsets, ids, count)
     free(ranges)
-    # What common beginnings have saved is given back.
+    # Free the memory that common prefixes have saved.
     fitting = realloc(t.first, (<size_t>t.n + 1) * sizeof(u32))
     t.first = <u32*>fitting if fitting != NULL else t.first
     fitting = realloc(t.labels, t.n)
@@ -83,7 +83,7 @@ cdef void fill_trie(Trie* t, PieceRange* ranges, const u8* blob, const u32* offs
         low, high = ranges[node].low, ranges[node].high
         t.values[node] = NONE
         if low < high and offsets[low + 1] - offsets[low] == depth:
-            t.values[node] = ids[low]       # the shortest is the first in order
+            t.values[node] = ids[low]       # the shortest piece comes first in byte order
             low += 1
         t.first[node] = t.n
         while low < high:

@@ -1,26 +1,27 @@
-"""Unigram: the pieces of a pre-token with the greatest sum of scores.
+"""Unigram: find the pieces of a pre-token with the greatest sum of scores.
 
-The sums are those of tokenizers to the last bit: float64, from the beginning of the pre-token on. A
-path replaces another one to the same position only if it is better, so the piece that begins earlier wins
-ties. A character that is not a piece is unknown; a run of unknown ones is looked up as a whole.
+The sums are equal to those of tokenizers to the last bit: float64, added from the beginning of the
+pre-token. A path replaces another path to the same position only if it is better, so of two last pieces
+with equal sums, the one that begins earlier wins. A character that is not a piece is unknown; a run of
+unknown characters is looked up as a whole.
 
-**Of an open pre-token**, a position is *live* if a path may go over its end from there: the end itself, and
-each position from which the bytes up to the end begin a longer piece. The best path of any continuation
-goes through a live position, and begins with the best path to it. So what the best paths to all live
-positions share is final. Paths may go on from the last position that they share, with its score: a path to a
-live position that does not go through it loses to one that does, and ties with it only if it begins
-later. Nothing ends inside a run of unknown characters, unless each becomes its bytes.
+**In an open pre-token**, a position is *live* if a piece from there may reach beyond the end: the end
+itself, and each position from which the bytes up to the end begin a longer piece. The best path of any
+continuation goes through a live position, and begins with the best path to it. So the pieces that the
+best paths to all live positions share are final. The search can continue from the last shared position,
+with its score: a path to a live position that avoids it has already lost to one that goes through it.
+No id is final inside a run of unknown characters, unless each becomes its bytes.
 
-**In SentencePiece** the whole text is one pre-token, and sums are float32. Where that of a position is far
-from 0, it is subtracted from all sums that are in use (`bring_back`), which rounds them. So it matters
-what the sums of all positions are, and paths go on only from a position that all later ones share. An
-unknown character becomes its bytes by itself, and a run is not looked up.
+**In SentencePiece**, the whole text is one pre-token, and sums are float32. If the sum of a position is
+far from 0, it is subtracted from all sums in use (`rebase`), which rounds them. So the sums of all
+positions matter, and the search continues only from a position on the best paths to all later ones. Each
+unknown character becomes its own bytes; a run is not looked up.
 """
 
 cdef enum:
-    UNKNOWN_PENALTY = 10        # that much worse than the least score is an unknown character
-    FARTHEST = 100000           # from 0 of a sum in SentencePiece
-    LOOK_MASK = (1 << 14) - 1   # bytes, less one, between two looks at signals
+    UNKNOWN_PENALTY = 10        # how much the score of an unknown character is below the least score
+    FARTHEST = 100000           # distance from 0 beyond which SentencePiece subtracts a sum
+    LOOK_MASK = (1 << 14) - 1   # bytes between two checks for signals, less one
 
 
 cdef int lattice_grow(Lattice* lattice, size_t size) except -1 nogil:
@@ -37,8 +38,8 @@ cdef inline void improve(const Model* m, BestPath* node, double score, u32 start
         node.score, node.start, node.id = score, start, id
 
 
-cdef double bring_back(BestPath* nodes, size_t at, size_t last) noexcept nogil:
-    """Subtract the sum of the position `at` from those of all up to `last`; its own, from then on."""
+cdef double rebase(BestPath* nodes, size_t at, size_t last) noexcept nogil:
+    """Subtract the sum of position `at` from the sums of at .. last; return its new sum, 0."""
     cdef double far = nodes[at].score
     cdef size_t i
     for i in range(at, last + 1):
@@ -49,7 +50,7 @@ cdef double bring_back(BestPath* nodes, size_t at, size_t last) noexcept nogil:
 
 cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p, size_t n,
                     double before) except -1 nogil:
-    """The best paths to all positions of p[:n], after what has the score `before`."""
+    """Find the best paths to all positions of p[:n]. before: the score of the text before it."""
     cdef const Trie* t = &m.trie
     cdef BestPath* nodes
     cdef size_t at = 0, size, end, last = 0
@@ -67,7 +68,7 @@ cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p,
     while at < n:
         score = nodes[at].score
         if m.is_sentencepiece and (score < -FARTHEST or score > FARTHEST):
-            score = bring_back(nodes, at, last)
+            score = rebase(nodes, at, last)
         size = character_size(p + at, n - at)
         is_known = False
         node = ROOT
@@ -91,13 +92,13 @@ cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p,
 
 
 cdef inline bint runs_are_joined(const Model* m) noexcept nogil:
-    """Whether what unknown characters become depends on those beside them."""
+    """Whether the ids of an unknown character depend on its unknown neighbours."""
     return not m.is_sentencepiece or m.byte_ids == NULL
 
 
 cdef size_t bytes_of_run(const Model* m, const u8* p, size_t start, size_t end, u32* out,
                          IdSpan* id_spans) noexcept nogil:
-    """The ids of the bytes of p[start:end], in which a space stands for "▁"; their number."""
+    """Write the ids of the bytes of p[start:end], with "▁" for a space; return their number."""
     cdef size_t i, k, count = 0
     cdef const char* mark = "\xe2\x96\x81"
     for i in range(start, end):
@@ -110,7 +111,7 @@ cdef size_t bytes_of_run(const Model* m, const u8* p, size_t start, size_t end, 
 
 cdef size_t run_ids(const Model* m, const u8* p, size_t start, size_t end, u32* out,
                     IdSpan* id_spans) noexcept nogil:
-    """The ids of the run of unknown characters p[start:end]; their number."""
+    """Write the ids of p[start:end], a run of unknown characters; return their number."""
     cdef u32 node
     cdef size_t i, count = 1
     cdef bint has_bytes = m.byte_ids != NULL
@@ -140,10 +141,10 @@ cdef size_t run_ids(const Model* m, const u8* p, size_t start, size_t end, u32* 
 
 cdef size_t path_ids(const Model* m, BestPath* nodes, Watch* watch, const u8* p, size_t end, u32* out,
                      IdSpan* id_spans) except? 0 nogil:
-    """The ids of the path to `end`; their number. The nodes are of no use then, except for their scores."""
+    """Write the ids of the path to `end`; return their number. Only the scores of `nodes` remain valid."""
     cdef size_t at = end, start = 0, count = 0
     cdef u32 before, forward = NONE
-    # Each position of the path learns where the next one is, instead of where its piece began.
+    # Reverse the path: each position on it gets the next position instead of the start of its piece.
     while at > 0:
         before = nodes[at].start
         nodes[at].start = forward
@@ -184,7 +185,7 @@ cdef bint is_live(const Model* m, const u8* p, size_t n) noexcept nogil:
 
 cdef size_t final_position(const Model* m, const BestPath* nodes, Watch* watch, const u8* p,
                         size_t n) except? 0 nogil:
-    """Up to where the best path is final, whatever follows p[:n], of which `nodes` are the paths."""
+    """The position up to which the best path is final, whatever follows p[:n]. nodes: paths of p[:n]."""
     cdef size_t live, at, shared = n
     if m.is_sentencepiece:
         return common_position(m, nodes, p, n)
@@ -206,7 +207,7 @@ cdef size_t final_position(const Model* m, const BestPath* nodes, Watch* watch, 
 
 
 cdef size_t common_position(const Model* m, const BestPath* nodes, const u8* p, size_t n) noexcept nogil:
-    """The last position that is on the best paths to all positions after it, whatever follows p[:n]."""
+    """The last position on the best paths to all positions after it, whatever follows p[:n]."""
     cdef size_t at = n, lowest = n, first = n, live
     for live in range(n - (m.longest - 1) if n > m.longest - 1 else 0, n):
         if (live == 0 or nodes[live].start != NONE) and is_live(m, p + live, n - live):

@@ -1,16 +1,16 @@
 """Clean cuts: offsets at which a text may be cut and each part encoded by itself.
 
-Two conditions make a cut clean. The pattern never looks across it: the characters before and after
-it are one of `Pattern.clean_cut_pairs`. And no special token, allowed or not, lies across it.
+A cut is clean under two conditions. The pattern never looks across it: the characters before and after
+it are one of `Pattern.clean_cut_pairs`. And no special token, allowed or not, crosses it.
 """
 
 cdef enum:
-    LOOK_PLACES = (1 << 20) - 1     # less one, between two looks at signals
+    LOOK_OFFSETS = (1 << 20) - 1    # offsets between two checks for signals, less one
 
 
 @cython.final
 cdef class Cuts:
-    """Immutable. `clean_cut_pairs`: of the pattern that `scanner` is made from."""
+    """Finds clean cuts. Immutable. `clean_cut_pairs`: of the pattern that `scanner` was made from."""
 
     cdef Scanner scanner
     cdef const u8* pairs
@@ -30,9 +30,9 @@ cdef class Cuts:
 
     def find(self, text, SpecialMatcher matcher not None, size_t start, size_t stop,
              bint from_end=False):
-        """int: the first offset in start:stop where `text` may be cut, or the last; none: -1.
+        """int: the first clean cut of `text` in start:stop, with `from_end` the last; -1 if none.
 
-        Positions are bytes, or characters of a str. 0 and len(text) are none.
+        Offsets count bytes, or characters of a str. 0 and len(text) are not cuts.
         """
         cdef Source s
         cdef Watch watch
@@ -41,7 +41,7 @@ cdef class Cuts:
         if not source_open(&s, text, "surrogateescape"):
             raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}")
         if PyUnicode_Check(text) and s.size != <size_t>PyUnicode_GET_LENGTH(text):
-            # Another call has left its UTF-8 with the str: the positions in that are others.
+            # The str has cached its UTF-8, whose offsets differ from those of the characters.
             s.data = <const u8*>PyUnicode_DATA(text)
             s.size = PyUnicode_GET_LENGTH(text)
             s.unit = PyUnicode_KIND(text)
@@ -61,12 +61,12 @@ cdef class Cuts:
                      size_t stop) except? 0 nogil:
         """The first cut in start:stop, or `stop`. stop <= s.size."""
         cdef size_t i = start if start else 1
-        # Only a character whose bytes end right before the next one counts.
+        # Only offsets between two complete characters can be cuts: see `is_cut`.
         while i < stop:
             if self.is_cut(s, i) and not is_crossed(s, matcher, watch, i):
                 return i
             i += 1
-            if i & LOOK_PLACES == 0:
+            if i & LOOK_OFFSETS == 0:
                 look(watch)
         return stop
 
@@ -78,12 +78,12 @@ cdef class Cuts:
             i -= 1
             if self.is_cut(s, i) and not is_crossed(s, matcher, watch, i):
                 return i
-            if i & LOOK_PLACES == 0:
+            if i & LOOK_OFFSETS == 0:
                 look(watch)
         return 0
 
     cdef bint is_cut(self, const Source* s, size_t offset) noexcept nogil:
-        """Whether s may be cut at 0 < offset < s.size, if no special token lies across it."""
+        """Whether s may be cut at 0 < offset < s.size, if no special token crosses that."""
         cdef i32 before, after
         cdef const ScanTables* t = self.scanner.tables()
         if s.unit == 0:
@@ -121,7 +121,7 @@ cdef inline i32 char_before(const u8* p, size_t offset) noexcept nogil:
 
 
 cdef int is_crossed(const Source* s, SpecialMatcher matcher, Watch* watch, size_t offset) except -1 nogil:
-    """Whether a special token lies across `offset`."""
+    """Whether a special token crosses `offset`. True if that cannot be decided."""
     cdef size_t first = offset - matcher.longest if offset > matcher.longest else 0
     cdef size_t stop = offset + matcher.longest if s.size - offset > matcher.longest else s.size
     cdef size_t left, right

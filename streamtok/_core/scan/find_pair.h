@@ -1,4 +1,4 @@
-/* Where two bytes are side by side. */
+/* Find two adjacent bytes. */
 #ifndef ST_TIER
 #ifndef STREAMTOK_FIND_PAIR_H
 #define STREAMTOK_FIND_PAIR_H
@@ -9,7 +9,7 @@
 
 #include "base/native.h"
 
-/* The first index in p[:n] where `first` is before `second`, or as the last byte; n if none. */
+/* The first index in p[:n] at which `second` follows `first`, or at which `first` is the last byte; n if none. */
 typedef size_t st_find_pair_function(const uint8_t *p, size_t n, uint8_t first, uint8_t second);
 
 static size_t st_find_pair_plain(const uint8_t *p, size_t n, uint8_t first, uint8_t second) {
@@ -31,7 +31,7 @@ static inline st_find_pair_function *st_find_pair_tier(int most) { return ST_BES
 #endif
 #else /* for each tier */
 
-/* `memchr` ends at each `first`, which is slow where there are many: "<" in XML. */
+/* `memchr` would stop at each `first`, which is slow if it is frequent: "<" in XML. */
 static size_t ST_OWN(st_find_pair)(const uint8_t *p, size_t n, uint8_t first, uint8_t second) {
     const vec firsts = v_splat(first), seconds = v_splat(second);
     vmask pairs[PARTS];

@@ -1,19 +1,19 @@
-"""Where pre-tokens begin, as windows say: the masks of a few blocks of text, for `scan` to read.
+"""Mark where pre-tokens begin: masks that the windows compute for a few blocks of text, for `scan`.
 
-Windows know ASCII only. Where many positions stay open and text is not ASCII, they look again at one byte
-for each character: ASCII substitutes of the same class (`scan/substitutes.h`). What they say goes back to
-the bytes at which the characters begin.
+Windows decide about ASCII only. If many positions stay open in text that is not ASCII, they look again
+at one byte for each character: ASCII substitutes of the same class (`scan/substitutes.h`). The resulting
+bits are moved to the first bytes of the characters.
 """
 
 cdef enum:
-    MANY_OPEN = 2           # of 64 on average, and
-    MANY_WIDE = 2           # bytes that are not ASCII, with which a second look is worth it,
-    STILL_WIDE = 1          # and bytes left out, with which it is the first look of what follows
+    MANY_OPEN = 2           # average open positions of 64, and
+    MANY_WIDE = 2           # bytes of 64 that are not ASCII, from which a second look pays
+    STILL_WIDE = 1          # removed bytes of 64 from which the next blocks are squeezed right away
     SQUEEZED = ST_MARGIN + 64 * MARKED_BLOCKS + 64 + 1
 
 
 cdef inline bint has_wide(const u8* p, size_t blocks, size_t wanted) noexcept nogil:
-    """Whether at least so many bytes of p[:64 * blocks] are not ASCII."""
+    """Whether at least `wanted` bytes of p[:64 * blocks] are not ASCII."""
     cdef size_t i = 0, k, count = 0
     cdef u64 sums
     while i < 64 * blocks and count < wanted:
@@ -26,17 +26,17 @@ cdef inline bint has_wide(const u8* p, size_t blocks, size_t wanted) noexcept no
 
 
 cdef inline u64 bits_from(const u64* bits, size_t at) noexcept nogil:
-    """The 64 bits from number `at` on; one more word than these must be there."""
+    """64 bits from bit `at` on. Also reads the word after the one that has bit `at`."""
     cdef size_t word = at >> 6, shift = at & 63
     return bits[word] >> shift | (bits[word + 1] << 1) << (63 - shift)
 
 
 cdef bint mark_squeezed(const ScanTables* t, const u8* p, size_t before, size_t readable,
                         size_t blocks, u64* begins, u64* open, size_t* wide) noexcept nogil:
-    """As `t.mark` of p[:64 * blocks], by one byte for each character.
+    """As `t.mark` of p[:64 * blocks], but on one byte for each character.
 
-    False, and nothing is done, if fewer than eight characters are in p[-before:]. p[:readable], more
-    than 64 * blocks, may be looked at. wide: how many bytes of characters were left out.
+    Does nothing and returns False if p[-before:] has fewer than eight characters. Reads p[:readable],
+    which has more than 64 * blocks bytes. wide: set to the number of bytes that squeezing removed.
     """
     cdef u8[SQUEEZED] squeezed
     cdef u64[MARKED_BLOCKS] kept
@@ -67,9 +67,9 @@ cdef bint mark_squeezed(const ScanTables* t, const u8* p, size_t before, size_t 
 
 cdef void mark(const ScanTables* t, Marks* marks, const u8* p, size_t before,
                size_t readable) noexcept nogil:
-    """Fill begins and open of marks.blocks blocks, or fewer, from p on.
+    """Fill marks.begins and marks.open for marks.blocks blocks from p on. May reduce marks.blocks to 1.
 
-    p[-before:] and p[:readable] may be looked at; before >= ST_MARGIN.
+    p[-before:] and p[:readable] may be read; before >= ST_MARGIN.
     """
     cdef size_t i, open = 0, wide
     if not marks.is_squeezed:
@@ -83,7 +83,7 @@ cdef void mark(const ScanTables* t, Marks* marks, const u8* p, size_t before,
     if mark_squeezed(t, p, before, readable, marks.blocks, marks.begins, marks.open, &wide):
         marks.is_squeezed = wide >= STILL_WIDE * marks.blocks
         return
-    # Too little comes before: there is more a block farther on.
+    # Too few characters before p: mark one block; there are enough before the next block.
     marks.blocks = 1
     if marks.is_squeezed:
         t.mark(t.windows, p, 1, marks.begins, marks.open)
@@ -91,7 +91,7 @@ cdef void mark(const ScanTables* t, Marks* marks, const u8* p, size_t before,
 
 cdef bint mark_from(const ScanTables* t, Marks* marks, const u8* buffer, size_t start,
                     size_t end) noexcept nogil:
-    """Mark what follows buffer[start], where a pre-token begins. False: it cannot be done."""
+    """Mark the text after buffer[start], where a pre-token begins. False if that is impossible."""
     cdef size_t size = end - start - 1, before = start + 1 - marks.first
     cdef u8[ST_LOOK_BACK + ST_REST_SIZE] copy
     cdef u64 margin = 0

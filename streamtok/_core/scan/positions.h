@@ -1,4 +1,4 @@
-/* Bits to positions: where pre-tokens end, from the masks of `scan/windows.h`. */
+/* Convert bits to positions: where pre-tokens end, from the masks of `scan/windows.h`. */
 #ifndef STREAMTOK_POSITIONS_H
 #define STREAMTOK_POSITIONS_H
 
@@ -7,11 +7,10 @@
 
 #include "base/native.h"
 
-/* Puts base + i into `ends` for each bit i that is set, in order, and returns how many these are. There
-   must be room for 64. */
+/* Writes base + i to `ends` for each set bit i, in order; returns how many. `ends` needs room for 64. */
 typedef size_t st_positions_function(uint64_t bits, size_t base, int64_t *ends);
 
-/* Eight at a time, whether there are so many or not: how many there are cannot be predicted. */
+/* Always writes eight at a time, even if fewer are left: their number is unpredictable. */
 static ST_ALWAYS_INLINE size_t st_positions_by_eights(uint64_t bits, size_t base, int64_t *ends) {
     size_t count = (size_t)st_ones(bits);
     for (size_t i = 0; i < count; i += 8)

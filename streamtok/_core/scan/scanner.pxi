@@ -1,44 +1,43 @@
-"""Finds pre-tokens: a walk of the split pattern's DFA that can stop and go on at any byte.
+"""Find pre-tokens: walk the DFA of the split pattern. The walk can stop and resume at any byte.
 
-The tables come from `pattern.Pattern`. One step looks at one character: if the pattern may end a
-pre-token before it, that position is remembered; then the state changes. When no state is left, the
-pre-token ends at the position remembered last, and the walk goes on from there; where that position is
-right here, both are one step. ASCII takes one look-up a byte; other characters are decoded and
-classified first. A character that is cut off by the end of the buffer is left for later, unless
-`final`.
+The tables come from `pattern.Pattern`. Each step reads one character. If the pre-token may end before
+it, the position is saved; then the state changes. Without a next state, the pre-token ends at the
+saved position and the walk restarts there. If the saved position is the current one, ending and
+restarting are one step. ASCII takes one look-up a byte; other characters are decoded and classified
+first. A character that is cut off by the end of the buffer is left for later, unless `final`.
 
-`scan` leaves the walk out where windows of four characters decide (`patterns/windows.py`,
+`scan` skips the walk where windows of four characters decide (`patterns/windows.py`,
 `scan/windows.h`, `scan/marks.pxi`), and walks the pre-tokens that they leave open.
 
-Bytes that are not UTF-8 count as one character each of the surrogates' class, which is what
-`bytes.decode("utf-8", "surrogateescape")` makes of them.
+Each byte that is not UTF-8 counts as a character of the surrogates' class, as after
+`bytes.decode("utf-8", "surrogateescape")`.
 """
 
 cdef enum:                  # one step: next state << STEP_BITS | flags
-    ENDS = 1                # the pre-token ends before this character; `next` is already inside the next
+    ENDS = 1                # the pre-token ends before this character, which begins the next one
     ACCEPTS = 2             # the pre-token may end before this character
-    STUCK = 4               # no way on: go back to where the pre-token could end last
+    STUCK = 4               # no transition: go back to the last position where the pre-token may end
     STEP_BITS = 3
     ASCII_COLUMNS = 128
 
 
 cdef enum:
-    DENSE = 12              # open positions of 64 from which the walk takes the whole block
-    SEEN_AGAIN = 32         # bytes of a pre-token that was walked up to the end of a chunk
-    LOOK_TURNS = (1 << 12) - 1  # less one, of a walk between two looks at signals
+    DENSE = 12              # open positions of 64 from which the whole block is walked
+    SEEN_AGAIN = 32         # walked bytes of an open pre-token that windows may read again, at most
+    LOOK_TURNS = (1 << 12) - 1  # turns between two checks for signals, less one
 
 
 cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
                  i64* ends, size_t capacity, Watch* watch) except? -1 nogil:
-    """Put the ends of up to `capacity` closed pre-tokens of buffer[s.start:end] into `ends`.
+    """Write the ends of up to `capacity` pre-tokens of buffer[s.start:end] to `ends`; return their number.
 
-    A pattern such as x*y|x looks at the rest of the text for each pre-token, so signals are served
-    here; watch: NULL: they are not.
+    Checks for signals unless `watch` is NULL, because a pattern such as x*y|x reads the rest of the
+    text for each pre-token.
 
-    A negative end is that of a segment which no pre-token covers (a pattern that skips characters).
-    Fewer than `capacity`: all that can be decided was; the open pre-token is buffer[s.start:], and
-    empty after `final`. If s.committed, the first pre-token closed is the rest of one whose
-    beginning was encoded before; that rest may be empty.
+    A negative end closes a segment that no pre-token covers: some patterns skip characters. Fewer
+    than `capacity` ends: nothing more can be decided, and the open pre-token is buffer[s.start:],
+    empty after `final`. If s.committed, the first end closes a pre-token whose beginning was already
+    encoded; its rest may be empty.
     """
     cdef size_t start = s.start, accept = s.accept, position = s.position, limit
     cdef u32 row_bits = t.row_bits, state = s.state << row_bits, step, column
@@ -52,7 +51,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
         turns += 1
         if turns & LOOK_TURNS == 0 and watch != NULL:
             look(watch)
-        # A character closes one pre-token at most: so far there is space without looking.
+        # A character closes at most one pre-token, so there is room for all ends before `limit`.
         limit = end if end - position < capacity - count else position + (capacity - count)
         step = 0
         while position < limit:
@@ -73,7 +72,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
                         size = 1
                         column = t.surrogate
                     column += ASCII_COLUMNS
-            # No branch depends on where pre-tokens end: they are too irregular to be predicted.
+            # No branch depends on where pre-tokens end, which is too irregular to predict.
             step = t.steps[state + column]
             if step & STUCK:
                 break
@@ -85,7 +84,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
         else:
             if position < end:
                 continue
-        if count == capacity:           # what comes next is looked at again by the next call
+        if count == capacity:           # the next call continues at `position`
             break
         if count:
             start = <size_t>(ends[count - 1] if ends[count - 1] >= 0 else -ends[count - 1])
@@ -93,18 +92,18 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
             if accept < start:
                 accept = start
         if not step & STUCK:
-            # The end of the bytes, or of what they hold of a character.
+            # The bytes end here, or inside a character.
             if not final or (start == end and not committed):
                 break
             if t.final[state >> row_bits]:
                 accept = position
         elif step & ACCEPTS:
             accept = position
-        # No way on: the pre-token ends at the last accepting position.
+        # No transition: the pre-token ends at the last accepting position.
         if accept > start or committed:
             ends[count] = <i64>accept
             committed = False
-        else:                       # no pre-token begins here: pass over one character
+        else:                       # no pre-token begins here: skip one character
             if decode_one(buffer + start, end - start, &size) < 0:
                 size = 1
             accept = start + size
@@ -126,7 +125,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
 
 
 cdef inline bint can_begin(const ScanTables* t, const u8* p, size_t n) noexcept nogil:
-    """Whether a pre-token can begin with the first character of p[:n], of a pattern that has `begins`."""
+    """Whether a pre-token can begin with the first character of p[:n]. Needs `t.begins`."""
     cdef i32 code
     cdef int size
     if p[0] < 0x80:
@@ -139,7 +138,7 @@ cdef inline bint can_begin(const ScanTables* t, const u8* p, size_t n) noexcept 
 
 cdef void tell_gaps(const ScanTables* t, const u8* buffer, size_t start, size_t end, i64* ends,
                     size_t count) noexcept nogil:
-    """Make the ends negative of what no pre-token begins with, of `count` from buffer[start] on."""
+    """Negate the ends of gaps among `count` segments from buffer[start] on: no pre-token begins there."""
     cdef size_t i, stop
     for i in range(count):
         stop = <size_t>ends[i]
@@ -149,10 +148,10 @@ cdef void tell_gaps(const ScanTables* t, const u8* buffer, size_t start, size_t 
 
 cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
                  bint final, i64* ends, size_t capacity, Watch* watch) except? -1 nogil:
-    """As `walk`, but by the window tables where they decide. capacity >= 64.
+    """As `walk`, but with the window tables where they decide. capacity >= 64.
 
-    `marks` belongs to this buffer and these bytes; `marks_begin` prepares it. Unless
-    marks.tells_gaps, ends of characters that no pre-token covers are negative only here and there.
+    `marks` is for this buffer and these bytes only; `marks_begin` initializes it. Unless
+    marks.tells_gaps, the ends of skipped characters are not always negative.
     """
     cdef size_t count = 0, start, base, block, dense, found
     cdef u64 begins, open = 0, after
@@ -163,8 +162,8 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
         if start + 1 - marks.base >= marks.blocks << 6:
             if end - start < t.marked_from or (marks.is_squeezed and end - start < MARKED_FROM):
                 return count + walk(t, s, buffer, end, final, ends + count, capacity - count, watch)
-            # The walk goes on where it stands, up to the end of a pre-token, if that is far, or if
-            # little follows. Else the windows see its bytes again.
+            # Continue a walk to the end of its pre-token if it has gone far or little text follows.
+            # Otherwise the windows read its bytes again.
             if (
                 s.committed or s.position - start > SEEN_AGAIN or end - s.position < t.marked_from or
                 not mark_from(t, marks, buffer, start, end)
@@ -184,7 +183,7 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
             begins = marks.begins[block] & after
             open = marks.open[block] & after
             if open:
-                begins &= (open & (~open + 1)) - 1      # those before the first that is open
+                begins &= (open & (~open + 1)) - 1      # before the first open position
             if begins:
                 found = t.put_positions(begins, base, ends + count)
                 if t.begins != NULL and marks.tells_gaps:
@@ -200,8 +199,8 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
         if count > capacity - 64:
             return count
         if block == marks.blocks:
-            # The pre-token may be longer than what was marked: marks of what follows would not
-            # tell.
+            # The pre-token may be longer than all marked blocks: marking from its start again
+            # would not find its end.
             if walk(t, s, buffer, end, final, ends + count, 1, watch) == 0:
                 return count
             count += 1
@@ -214,7 +213,7 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
             dense = capacity - count if capacity - count < dense else dense
         found = walk(t, s, buffer, end, final, ends + count, dense, watch)
         count += found
-        if found < dense:           # all that could be decided was
+        if found < dense:           # nothing more can be decided
             return count
         if count > capacity - 64:
             return count
@@ -223,10 +222,9 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
 
 @cython.final
 cdef class Scanner:
-    """Immutable; made from a `pattern.Pattern`.
+    """The tables of a `pattern.Pattern`. Immutable.
 
-    substitutes: uint8 [0x10000], an ASCII character for each code point that has one, else 0; None:
-    there are none.
+    substitutes: uint8 [0x10000], the ASCII substitute of each code point, 0 if it has none; or None.
     """
 
     def __cinit__(self, pattern, substitutes):
@@ -285,7 +283,7 @@ cdef class Scanner:
         t.surrogate = blocks[pages[0xDC80 >> 7]][0xDC80 & 127]
 
     cdef const void* own(self, array, Kind kind, str name, int dimensions) except NULL:
-        """The memory of an array that stays with this object."""
+        """The memory of an array, which this object keeps alive."""
         cdef ArrayView view = read_array(array, kind, name, dimensions)
         self._owners.append(view)
         return view.data
@@ -316,10 +314,10 @@ cdef int fill_bytes(u8* out, size_t size, object array, str name) except -1:
 
 
 def make_steps(accepts, transitions):
-    """uint32 [n_states, n_classes]: one step of the walk.
+    """uint32 [n_states, n_classes]: the steps of the walk.
 
-    Where a pre-token ends before a character that begins the next one, both are one step: the walk
-    goes on from the state that the character leads to at the start of a pre-token.
+    If a pre-token ends before a character that begins the next one, a single step ends it and leads to
+    the state after the first character of the next one.
     """
     accepting = accepts[:, :-1]
     dead = transitions == 0
@@ -334,17 +332,17 @@ def make_steps(accepts, transitions):
     return np.ascontiguousarray(steps)
 
 
-# Text that ends before a pre-token, whatever that begins with: one of them does for nearly all
-# characters of the usual patterns.
+# Texts after which a new pre-token begins: for nearly all next characters, and the usual patterns,
+# one of these works.
 cdef tuple ENDINGS = (b"aaaaaaa", b"aaaaaa0", b"aaaaaa!", b"aaaaa!\n", b"!!!!!!!", b"\n\n\n\n\n\n\n")
 
 
 cdef object make_margins(object steps, object classes):
-    """uint64 [128]: for each ASCII character, seven bytes and itself, as one word in memory.
+    """uint64 [128]: for each ASCII character, seven bytes and the character, as one word in memory.
 
-    The windows look at the bytes before the first that they tell about. At the beginning of a text,
-    or of what a stream has kept, there are none. Then they see these: after them a pre-token surely
-    begins with this character, so that all goes on as without them. 0: none of the endings does it.
+    Windows read bytes before the first position that they decide. At the beginning of a text, or of
+    a stream's tail, there are none. The windows then read these seven bytes: a pre-token is certain to
+    begin after them, so they do not change the result. 0: none of `ENDINGS` works.
     """
     margins = np.zeros((128, 8), np.uint8)
     is_left = np.ones(128, bool)

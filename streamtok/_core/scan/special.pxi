@@ -1,16 +1,16 @@
-"""Finds special tokens in bytes, as tiktoken's two regular expressions do in a whole text.
+"""Find special tokens in bytes, as tiktoken's two regular expressions do in a whole text.
 
-tiktoken first refuses the text if a disallowed string occurs anywhere in it. Then it looks for the
-leftmost offset where any special token matches; where several do, the first in its order is taken;
-if that one is not allowed, the search goes on one byte later. Here one trie holds both sets, so
-that a stream can see, too, where a string may begin whose end has not arrived.
+tiktoken first refuses the text if a disallowed string occurs anywhere in it. Then it searches for the
+leftmost offset where a special token matches. If several match, it takes the first in its order. If
+that one is not allowed, the search continues one byte later. Here one trie holds both sets, so that
+a stream also sees where a string may begin whose end has not arrived.
 """
 
 cdef enum Finding:
     NOTHING         # no special token begins before the end of the bytes
-    PARTIAL         # one may begin at `start`: the bytes end too early to tell
+    PARTIAL         # one may begin at `start`, but the bytes end too early to tell
     ALLOWED         # buffer[start:end] is the special token `which`
-    DISALLOWED      # buffer[start:end] is text that must not be there
+    DISALLOWED      # buffer[start:end] is a disallowed string
 
 
 cdef struct Found:
@@ -21,35 +21,38 @@ cdef struct Found:
 
 
 cdef enum:
-    LONGEST_SPECIAL = 1024  # bytes: what a search costs for each byte of a text, at most
-    SEARCH_STEP = 1 << 14   # bytes between two looks at signals
+    LONGEST_SPECIAL = 1024  # bytes: limits the cost of a search for each byte of a text
+    SEARCH_STEP = 1 << 14   # bytes between two checks for signals
 
 
 @cython.final
 cdef class SpecialMatcher:
-    """`specials`: (text, id) in order of preference; `allowed`, `disallowed`: sets of strings.
+    """Finds allowed special tokens and disallowed strings. Immutable.
 
-    Immutable. Strings are compared as UTF-8. Raises ValueError for one longer than LONGEST_SPECIAL.
+    specials: (text, id) pairs in order of preference. allowed, disallowed: sets of strings. Strings
+    are compared as UTF-8.
+
+    Raises ValueError for a string longer than LONGEST_SPECIAL.
     """
 
     cdef readonly tuple specials        # the strings that may match, in order of preference
     cdef readonly object allowed
     cdef readonly object disallowed
-    cdef Trie trie                      # of all strings: its values are their numbers in order
-    cdef i32* which                     # by number: which special token it is, or -1,
-    cdef u8* is_disallowed              # and whether it must not be in a text
-    cdef u8* is_allowed                 # of the special token
-    cdef u32* ids
-    cdef int single                     # the one byte that all begin with, or -1
-    cdef int second                     # the one that follows it in all of them, or -1
-    cdef bint both                      # whether there are allowed and disallowed ones
+    cdef Trie trie                      # of all strings; values: their numbers in byte order
+    cdef i32* which                     # by number: index in `specials`, or -1
+    cdef u8* is_disallowed              # by number
+    cdef u8* is_allowed                 # by index in `specials`
+    cdef u32* ids                       # by index in `specials`
+    cdef int single                     # the byte that all strings begin with, or -1
+    cdef int second                     # the byte that follows it in all strings, or -1
+    cdef bint both                      # whether there are special tokens and disallowed strings
     cdef readonly bint is_empty
     cdef size_t longest                 # bytes of the longest string
 
     def __cinit__(self, specials, allowed, disallowed):
         cdef i32 i
-        # Only what can be taken or refused matters, but a special token that is preferred to an
-        # allowed one hides it.
+        # Without an allowed token, only disallowed strings matter. With one, all special tokens do:
+        # one that is not allowed hides those after it in the order of preference.
         wanted = list(specials) if any(text in allowed for text, _ in specials) else []
         self.specials = tuple([text for text, _ in wanted])
         self.allowed = frozenset(allowed)
@@ -69,7 +72,7 @@ cdef class SpecialMatcher:
         self.longest = max([len(text) for text in strings], default=0)
         for text in strings:
             check_special_size(text)
-        plant(self, sorted(strings), strings)
+        build_trie(self, sorted(strings), strings)
 
     def __dealloc__(self):
         trie_close(&self.trie)
@@ -84,9 +87,9 @@ cdef class SpecialMatcher:
         return self.longest
 
     def split(self, bytes data not None):
-        """list of (start, end, token): segments in order, with token -1, and special tokens.
+        """list of (start, end, id): segments of text, with id -1, and special tokens, in order.
 
-        token None: a disallowed string is there; nothing follows.
+        If there is a disallowed string, the list is only its (start, end, None).
         """
         cdef const u8* p = <const u8*><const char*>data
         cdef size_t begin = 0, end = len(data)
@@ -105,10 +108,10 @@ cdef class SpecialMatcher:
             begin = found.end
 
     def finds(self, bytes data not None, size_t start, size_t stop, bint final):
-        """(open, list of (start, end, index)): the tokens in data[start:stop], each by its index in
-        `specials`, and where the last one may begin whose end is not there; with `final`, none does.
+        """(open, list of (start, end, index)): the special tokens in data[start:stop], and their
+        index in `specials`. Only for a matcher without disallowed strings.
 
-        Of a matcher that refuses nothing.
+        open: where a token may begin whose end has not arrived; `stop` if there is none, or if `final`.
         """
         cdef const u8* p = <const u8*><const char*>data
         cdef Found found
@@ -124,7 +127,7 @@ cdef class SpecialMatcher:
 
     cdef int search(self, Watch* watch, const u8* p, size_t start, size_t end, bint final,
                     Found* found) except -1 nogil:
-        """The first thing of note in p[start:end]; with `final`, nothing can follow."""
+        """Find the first match in p[start:end], into `found`. final: no more bytes follow."""
         cdef size_t stop = end
         while True:
             if end - start > SEARCH_STEP and not self.is_empty:
@@ -132,13 +135,13 @@ cdef class SpecialMatcher:
             found[0] = self.find(p, start, stop, final and stop == end)
             if stop == end or found.kind == ALLOWED or found.kind == DISALLOWED:
                 return 0
-            # All before this begins no special token. It is less than LONGEST_SPECIAL before `stop`.
+            # No special token begins before found.start, which is at most LONGEST_SPECIAL before `stop`.
             start = found.start
             stop = end
             look(watch)
 
     cdef Found find(self, const u8* p, size_t start, size_t end, bint final) noexcept nogil:
-        """As `search`, of a text that is short: without a look at signals."""
+        """As `search`, for a short text: does not check for signals."""
         cdef Found found, inner
         cdef const u8* hit
         cdef size_t i = start
@@ -168,7 +171,7 @@ cdef class SpecialMatcher:
         return found
 
     cdef bint crosses(self, const u8* p, size_t offset, size_t end) noexcept nogil:
-        """Whether any of the strings begins before `offset` and ends after it, in p[:end]."""
+        """Whether one of the strings begins before `offset` and ends after it, in p[:end]."""
         cdef size_t first = offset - self.longest + 1 if offset >= self.longest else 0
         cdef size_t i = offset, at
         cdef u32 node
@@ -187,7 +190,7 @@ cdef class SpecialMatcher:
 
 
 def check_special_size(bytes text not None):
-    """Raise ValueError for a text that `SpecialMatcher` does not look for: it is too long."""
+    """Raise ValueError for a text that is too long for `SpecialMatcher`."""
     if len(text) > LONGEST_SPECIAL:
         raise ValueError(
             f"special tokens, added tokens and texts in disallowed_special have at most "
@@ -195,14 +198,14 @@ def check_special_size(bytes text not None):
         )
 
 
-cdef inline bint goes_on(const Trie* t, u32 node) noexcept nogil:
-    """Whether a longer string begins with what leads to `node`."""
+cdef inline bint has_children(const Trie* t, u32 node) noexcept nogil:
+    """Whether a longer string begins with the bytes that lead to `node`."""
     return t.first[node] < t.first[node + 1]
 
 
 cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end, bint final,
                     bint takes) noexcept nogil:
-    """What begins at `start`. takes: what is allowed counts, too, not only what is refused."""
+    """The match that begins at `start`. takes: find allowed tokens, too, not only disallowed strings."""
     cdef const Trie* t = &m.trie
     cdef Found found, inner
     cdef u32 node = t.begins[p[start]], number
@@ -222,7 +225,7 @@ cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end, bin
                 which = m.which[number]
                 best = i
         if i == end:
-            if goes_on(t, node) and not final and refused == 0:
+            if has_children(t, node) and not final and refused == 0:
                 found.kind = PARTIAL
                 found.end = end
                 return found
@@ -235,10 +238,10 @@ cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end, bin
     if not takes or which < 0 or not m.is_allowed[which]:
         return found
     if m.both:
-        # A disallowed string that begins inside the special token refuses the text all the same.
+        # A disallowed string that begins inside the special token still refuses the text.
         for i in range(start + 1, best):
             inner = match_at(m, p, i, end, final, False)
-            if inner.kind == PARTIAL:       # the special token waits for it
+            if inner.kind == PARTIAL:       # hold back the special token until it is certain
                 inner.start = start
             if inner.kind != NOTHING:
                 return inner
@@ -248,11 +251,11 @@ cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end, bin
     return found
 
 
-cdef int plant(SpecialMatcher m, list texts, dict strings) except -1:
-    """Make the trie of `texts`, the keys of `strings` in order: {bytes: (which, is disallowed)}."""
+cdef int build_trie(SpecialMatcher m, list texts, dict strings) except -1:
+    """Build the trie of `texts`, the sorted keys of `strings`: {bytes: (which, is_disallowed)}."""
     cdef size_t i, n = len(texts)
     cdef bytes blob = b"".join(texts)
-    cdef u32* bounds            # and then the numbers
+    cdef u32* bounds            # offsets [n + 1], then numbers [n]
     cdef const Trie* t = &m.trie
     cdef u32 node
     if <size_t>len(blob) >= NONE:

@@ -1,5 +1,5 @@
-/* Text with one byte for each character, so that windows can decide about characters that are not ASCII:
-   ASCII itself, and an ASCII substitute of the same class for others (patterns/pattern.py). */
+/* Squeeze text to one byte for each character, so that windows can decide about characters that are not ASCII.
+   ASCII stays; other characters become an ASCII substitute of the same class (patterns/pattern.py). */
 #ifndef ST_TIER
 #ifndef STREAMTOK_SUBSTITUTES_H
 #define STREAMTOK_SUBSTITUTES_H
@@ -10,21 +10,21 @@
 
 #include "base/native.h"
 
-#define ST_SUBSTITUTES_SIZE (0x10000 + 4) /* bytes of a table that may be read */
+#define ST_SUBSTITUTES_SIZE (0x10000 + 4) /* bytes of a table, with padding */
 #define ST_NO_SUBSTITUTE 0xFF
-#define ST_LOOK_BACK 32 /* bytes in which eight characters begin, at least */
+#define ST_LOOK_BACK 32 /* bytes in which at least eight characters begin */
 
-/* Puts a byte for each character of p[:64 * blocks] into `to`: of two and three bytes, its substitute or
-   ST_NO_SUBSTITUTE. What is not such a character, nor ASCII, stays as it is, each byte of it. Bit i of
-   kept[k] says whether p[64 * k + i] gave a byte. The first `skip` bytes, at most two, belong to a
-   character before; how many of what follows belong to the last one is what `skip` is then. Returns
-   how many bytes there are. p[:readable], at least p[:64 * blocks], may be looked at, and `to` needs
-   room for 64 bytes more.
-   substitutes: for each code point of two and three bytes below 0x10000; 0 for code point 0. */
+/* Writes a byte to `to` for each character of p[:64 * blocks]. Characters of two and three bytes become their
+   substitute or ST_NO_SUBSTITUTE; ASCII and all other bytes are copied. Returns the number of bytes written.
+   Bit i of kept[k]: whether p[64 * k + i] produced a byte.
+   skip: how many bytes at p, at most two, belong to the character before p. It is then set to how many bytes
+   after the last block belong to the last character.
+   readable: bytes at p that may be read, at least 64 * blocks. `to` needs room for 64 more bytes.
+   substitutes: by code point, for characters of two and three bytes; 0 for code point 0. */
 typedef size_t st_squeeze_function(const uint8_t *substitutes, const uint8_t *p, size_t blocks,
                                    size_t readable, unsigned *skip, uint8_t *to, uint64_t *kept);
 
-/* Puts bit i of *bits and of *others at the position of the i-th bit that `mask` has. */
+/* Moves bit i of *bits and of *others to the position of the i-th set bit of `mask`. */
 typedef void st_deposit_function(uint64_t *bits, uint64_t *others, uint64_t mask);
 
 /* The code point of a well-formed character of two or three bytes at p, and its size; else 0 and 1. */
@@ -45,7 +45,7 @@ static inline uint32_t st_wide_code(const uint8_t *p, size_t readable, unsigned 
     return code;
 }
 
-/* The byte for the character at p, and its size. */
+/* The byte for the character at p; sets the character's size. */
 static inline uint8_t st_squeeze_one(const uint8_t *substitutes, const uint8_t *p, size_t readable,
                                      unsigned *size) {
     *size = 1;
@@ -54,7 +54,7 @@ static inline uint8_t st_squeeze_one(const uint8_t *substitutes, const uint8_t *
     return code ? substitutes[code] : p[0];
 }
 
-/* The rest of a block, from byte i on; returns how many bytes its last character has in the next one. */
+/* Squeezes a block from byte i on; returns how many bytes of its last character are in the next block. */
 static inline size_t st_squeeze_rest(const uint8_t *substitutes, const uint8_t *p, size_t i, size_t readable,
                                      uint8_t **to, uint64_t *kept) {
     while (i < 64) {
@@ -66,14 +66,14 @@ static inline size_t st_squeeze_rest(const uint8_t *substitutes, const uint8_t *
     return i - 64;
 }
 
-/* One block, of which the first `skip` bytes belong to a character before; returns what `skip` is then. */
+/* Squeezes a block whose first `skip` bytes belong to an earlier character; returns `skip` of the next block. */
 static size_t st_squeeze_block(const uint8_t *substitutes, const uint8_t *p, size_t readable, size_t skip,
                                uint8_t **to, uint64_t *kept) {
     uint8_t *at = *to;
     size_t i = skip;
     uint64_t here = 0;
     if (readable >= 68)
-        while (i < 64) { /* as st_squeeze_one, by the words of four bytes */
+        while (i < 64) { /* as st_squeeze_one, on words of four bytes */
             uint32_t word, code;
             memcpy(&word, p + i, 4);
             here |= (uint64_t)1 << i;
@@ -110,11 +110,11 @@ static size_t st_squeeze_plain(const uint8_t *substitutes, const uint8_t *p, siz
     return (size_t)(to - begin);
 }
 
-/* In six steps, of which each moves bits by a power of two (Warren, Hacker's Delight, 2nd ed., 7-5: expand). */
+/* In six steps, each of which moves bits by a power of two (Warren, Hacker's Delight, 2nd ed., 7-5: expand). */
 static void st_deposit_plain(uint64_t *bits, uint64_t *others, uint64_t mask) {
     uint64_t moves[6], left = mask, zeros = ~mask << 1, one = *bits, other = *others;
     for (int k = 0; k < 6; k++) {
-        uint64_t odd = zeros; /* below which the number of zeros that are still counted is odd */
+        uint64_t odd = zeros; /* then: positions with an odd number of remaining zeros below */
         for (int by = 1; by < 64; by *= 2) odd ^= odd << by;
         moves[k] = odd & left;
         left = (left ^ moves[k]) | moves[k] >> (1 << k);
@@ -128,15 +128,15 @@ static void st_deposit_plain(uint64_t *bits, uint64_t *others, uint64_t mask) {
     *others = other & mask;
 }
 
-/* The bytes for the last eight characters before p, of which p[-before:] is there; 0: there are fewer.
-   skip: how many bytes from p on belong to the last of them. */
+/* Writes the bytes for the last eight characters before p; returns 0 if p[-before:] has fewer.
+   skip: set to how many bytes from p on belong to the last of them. */
 static inline int st_squeeze_before(const uint8_t *substitutes, const uint8_t *p, size_t before,
                                     size_t readable, uint8_t *to, unsigned *skip) {
     uint8_t all[ST_LOOK_BACK];
     size_t count = 0;
     const uint8_t *at = p - (before < ST_LOOK_BACK ? before : ST_LOOK_BACK);
     unsigned size;
-    while (at < p && (*at & 0xC0) == 0x80) at++; /* the rest of a character, or none at all */
+    while (at < p && (*at & 0xC0) == 0x80) at++; /* the rest of a character, if any */
     for (; at < p; at += size) all[count++] = st_squeeze_one(substitutes, at, (size_t)(p - at) + readable, &size);
     *skip = (unsigned)(at - p);
     if (count < 8) return 0;
@@ -170,15 +170,15 @@ static inline st_deposit_function *st_deposit_tier(int most) {
 
 static ST_ALWAYS_INLINE vec ST_OWN(v_four_times)(vec a) { return v_add(v_add(a, a), v_add(a, a)); }
 
-/* The code point that begins at each of the 64 bytes at p, if a character of two or three bytes does.
-   Reads 66 bytes. */
+/* Decodes the character of two or three bytes that begins at each of the 64 bytes at p; entries of other bytes
+   are meaningless. Reads 66 bytes. */
 static ST_ALWAYS_INLINE void ST_OWN(st_codes)(const uint8_t *p, uint16_t *codes) {
     static const uint8_t times_16[16] = {0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240};
     static const uint8_t times_64[16] = {0, 64, 128, 192};
     const vec to_top_four = v_row(times_16), to_top_two = v_row(times_64);
     for (int i = 0; i < 64; i += LANES) {
         vec first = v_load(p + i), second = v_load(p + i + 1), third = v_load(p + i + 2);
-        vec is_three = ST_OWN(v_four_times)(first); /* bit 7: 1110.... begins three bytes, 110..... two */
+        vec is_three = ST_OWN(v_four_times)(first); /* bit 7: set for 1110...., clear for 110..... */
         vec last_but_one = v_select(is_three, second, first), last = v_select(is_three, third, second);
         vec top = v_select(is_three, v_look_16(to_top_four, v_and(first, v_splat(15))), v_splat(0));
         vec upper = v_or(top, v_upper(ST_OWN(v_four_times)(last_but_one)));
@@ -187,8 +187,8 @@ static ST_ALWAYS_INLINE void ST_OWN(st_codes)(const uint8_t *p, uint16_t *codes)
     }
 }
 
-/* Where all of a block is ASCII or characters of two and three bytes, each byte that begins one gets its
-   substitute; then the bytes that begin none go. */
+/* In a block of ASCII and characters of two and three bytes only, replaces each lead byte by the substitute,
+   then removes the continuation bytes. Other blocks are squeezed one character at a time. */
 static size_t ST_OWN(st_squeeze)(const uint8_t *substitutes, const uint8_t *p, size_t blocks, size_t readable,
                                  unsigned *skip, uint8_t *to, uint64_t *kept) {
     uint8_t *begin = to;
@@ -205,7 +205,7 @@ static size_t ST_OWN(st_squeeze)(const uint8_t *substitutes, const uint8_t *p, s
             is_first[i] = v_at_least(here, v_splat(0xC0));
             is_lead[i] = v_at_least(here, v_splat(0xC2));
             is_three[i] = v_at_least(here, v_splat(0xE0));
-            /* four bytes; three bytes that are too many, or a surrogate: E0 and at most 9F, ED and more */
+            /* four bytes; an overlong form of three (E0, at most 9F); a surrogate (ED, at least A0) */
             is_bad[i] = m_or(m_without(v_equal(here, v_splat(0xE0)), is_high),
                              m_and(v_equal(here, v_splat(0xED)), is_high));
             is_bad[i] = m_or(is_bad[i], v_at_least(here, v_splat(0xF0)));

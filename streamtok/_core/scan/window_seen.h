@@ -1,5 +1,4 @@
-/* What the windows of 64 positions say, and what is made of it: the part that all tiers of `scan/windows.h`
-   have in common. */
+/* From the decisions of 64 windows to the final masks: the part that all tiers of `scan/windows.h` share. */
 #ifndef STREAMTOK_WINDOW_SEEN_H
 #define STREAMTOK_WINDOW_SEEN_H
 
@@ -8,10 +7,10 @@
 
 #include "base/native.h"
 
-#define ST_MARGIN 8 /* bytes before the first position that must be readable, and true text */
+#define ST_MARGIN 8 /* bytes before the first position that must be readable and real text */
 
 typedef struct {
-    uint8_t classes[128];   /* the lower four bits: the class; above them flags */
+    uint8_t classes[128];   /* the class in the lower four bits, flags above */
     uint8_t lefts[256];     /* by class << 4 | next class */
     uint8_t rights[256];
     uint8_t decisions[256]; /* by left << 4 | right: bit 0 begins, bit 1 undecided */
@@ -19,16 +18,16 @@ typedef struct {
     uint8_t reach;
     uint8_t counted;        /* a class; 255: none */
     uint8_t count;
-    /* What follows is made of it by `st_fill_tables`. */
+    /* `st_fill_tables` derives the rest from these. */
     uint8_t n_classes, n_rights;
-    uint8_t first_counted, last_counted; /* the characters of that class; 255: none */
+    uint8_t first_counted, last_counted; /* first and last character of that class; 255: none */
     uint8_t pairs[256];          /* by class << 4 | next class: left << 4 | right */
     uint8_t times[16];           /* by class: class * n_classes */
     uint8_t numbered_pairs[256]; /* as `pairs`, by class * n_classes + next class */
-    uint64_t steps;              /* every count-th bit from the lowest one on */
+    uint64_t steps;              /* every count-th bit, beginning with the lowest */
     uint8_t of_two[0x7F7F + 1];  /* as `pairs`, by character | next character << 8 */
-    uint8_t right_bits[2][16], begin_sets[2][16], open_sets[2][16]; /* a bit for each of 8 rights; by left:
-                                                                       which of these begin, or are open */
+    uint8_t right_bits[2][16], begin_sets[2][16], open_sets[2][16]; /* by right: its bit in a set of 8; by left:
+                                                                       rights that begin, or are open */
 } st_windows;
 
 #define ST_CLASS 15
@@ -43,7 +42,7 @@ static inline uint8_t st_number_of(const uint8_t *table, size_t size, uint8_t ma
     return (uint8_t)(most + 1);
 }
 
-/* Fills in all that is made of the tables that a pattern has. */
+/* Derives the other tables from those of the pattern. */
 static inline void st_fill_tables(st_windows *w) {
     w->n_classes = st_number_of(w->classes, 128, ST_CLASS);
     w->n_rights = st_number_of(w->rights, 256, 15);
@@ -76,29 +75,29 @@ static inline void st_fill_tables(st_windows *w) {
         }
 }
 
-/* What the windows of 64 positions say, before what they cannot see is added. */
+/* The decisions of 64 windows, and the properties of their characters that can still change them. */
 typedef struct {
     uint64_t begins, open;
     uint64_t high;    /* bytes that are not ASCII */
-    uint64_t found;   /* triggers before a follower, or before what is not ASCII, where that matters */
+    uint64_t found;   /* triggers before a follower or non-ASCII, but not after a harmless character */
     uint64_t counted; /* characters of the counted class */
     uint64_t same;    /* ASCII before ASCII of the same class */
-    uint64_t rows;    /* open for the window alone, and of a class whose rows may be ended */
-    uint64_t ends;    /* what ends such rows */
+    uint64_t runs;    /* open starts of runs that the character after the run may decide */
+    uint64_t ends;    /* characters that decide such a run */
 } st_seen;
 
-typedef struct {      /* of the block before */
+typedef struct {      /* from the blocks before */
     uint64_t found, counted, starts, known;
-    uint64_t row;     /* in a block before: where a row begins that has not ended yet; 0: nowhere */
-    uint64_t *row_begins, *row_open; /* the masks of that block */
-    int row_goes_on;  /* the first byte of this block is of the row */
+    uint64_t run;     /* the start, in its block, of a run that has not ended yet; 0: none */
+    uint64_t *run_begins, *run_open; /* the masks of that block */
+    int run_goes_on;  /* the first byte of this block belongs to the run */
 } st_carry;
 
 static inline uint64_t st_shifted(uint64_t bits, uint64_t before, unsigned k) {
     return bits << k | before >> (64 - k);
 }
 
-/* What comes up to `reach` + 3 positions after a trigger, itself among them. */
+/* Each trigger and the `reach` + 3 positions after it. */
 static inline uint64_t st_after_trigger(uint64_t found, uint64_t before, unsigned reach) {
     uint64_t after = found;
     for (unsigned k = 1; k <= reach + 3; k++) after |= st_shifted(found, before, k);
@@ -110,7 +109,7 @@ static inline int st_is_follower(const st_windows *w, uint8_t next) {
     return next >= 0x80 || w->classes[next] & ST_FOLLOWER;
 }
 
-/* Whether a trigger right after `before` does nothing. */
+/* Whether a trigger right after `before` has no effect. */
 static inline int st_is_harmless(const st_windows *w, uint8_t before) {
     return before < 0x80 && w->classes[before] & ST_HARMLESS;
 }
@@ -141,44 +140,44 @@ static inline st_carry st_carry_before(const st_windows *w, const uint8_t *p) {
     return carry;
 }
 
-/* Decides what the row says that came out of the blocks before, if it ends in this one. */
-static inline void st_finish_row(const st_seen *seen, st_carry *carry) {
+/* Decides the run that began in an earlier block, if it ends in this block. */
+static inline void st_finish_run(const st_seen *seen, st_carry *carry) {
     int end = 0;
-    if (carry->row_goes_on) {
+    if (carry->run_goes_on) {
         if (~seen->same == 0) return;
         end = st_lowest(~seen->same) + 1;
         if (end == 64) {
-            carry->row_goes_on = 0;
+            carry->run_goes_on = 0;
             return;
         }
     }
     if (seen->ends >> end & 1) {
-        *carry->row_begins |= carry->row;
-        *carry->row_open &= ~carry->row;
+        *carry->run_begins |= carry->run;
+        *carry->run_open &= ~carry->run;
     }
-    carry->row = 0;
+    carry->run = 0;
 }
 
-/* Decides what rows of this block say that end in it; the one that does not, or 0. */
-static inline uint64_t st_finish_rows(st_seen *seen) {
-    uint64_t rows = seen->rows, ended = 0;
-    for (; rows; rows &= rows - 1) {
-        uint64_t row = rows & (0 - rows), others = ~seen->same & (0 - row) & ~((uint64_t)1 << 63);
+/* Decides the runs that end in this block; returns the start of the run that does not, or 0. */
+static inline uint64_t st_finish_runs(st_seen *seen) {
+    uint64_t runs = seen->runs, ended = 0;
+    for (; runs; runs &= runs - 1) {
+        uint64_t run = runs & (0 - runs), others = ~seen->same & (0 - run) & ~((uint64_t)1 << 63);
         if (!others) break;
-        ended |= row & (0 - (seen->ends >> (st_lowest(others) + 1) & 1));
+        ended |= run & (0 - (seen->ends >> (st_lowest(others) + 1) & 1));
     }
     seen->begins |= ended;
     seen->open &= ~ended;
-    return rows & (0 - rows);
+    return runs & (0 - runs);
 }
 
-/* Opens what comes after a trigger, and closes rows by what ends them, and runs of the counted class
-   whose beginning is certain. */
+/* Opens the positions after a trigger. Decides runs by the character after them, and runs of the counted class
+   whose start is certain. */
 static inline void st_finish(const st_windows *w, st_seen *seen, st_carry *carry,
                              uint64_t *begins, uint64_t *open) {
-    uint64_t row, begin, unsure, found = seen->found;
-    if (carry->row) st_finish_row(seen, carry);
-    row = seen->rows ? st_finish_rows(seen) : 0;
+    uint64_t run, begin, unsure, found = seen->found;
+    if (carry->run) st_finish_run(seen, carry);
+    run = seen->runs ? st_finish_runs(seen) : 0;
     begin = seen->begins;
     unsure = seen->open | seen->high;
     if (found | carry->found) {
@@ -189,27 +188,27 @@ static inline void st_finish(const st_windows *w, st_seen *seen, st_carry *carry
             after = st_after_trigger(found, carry->found, w->reach);
         }
         unsure |= after;
-        row &= ~after;
+        run &= ~after;
     }
-    if (row) {
-        carry->row = row;
-        carry->row_begins = begins;
-        carry->row_open = open;
-        carry->row_goes_on = (int)(seen->same >> 63);
+    if (run) {
+        carry->run = run;
+        carry->run_begins = begins;
+        carry->run_open = open;
+        carry->run_goes_on = (int)(seen->same >> 63);
     }
     carry->found = found;
     begin &= ~unsure;
     if (seen->counted) {
-        /* Adding a bit of a run clears the run from there on: the carry goes through to its end. */
-        uint64_t all = seen->counted, before = carry->counted, row = all, starts = 0;
+        /* Adding a bit of a run clears the run from that bit on: the carry passes through to the end. */
+        uint64_t all = seen->counted, before = carry->counted, inside = all, starts = 0;
         uint64_t first = all & ~st_shifted(all, before, 1) & begin;
         uint64_t known = all & ~(all + (carry->known >> 63 & all));
-        for (unsigned k = 1; k < w->count; k++) row &= st_shifted(all, before, k);
-        first |= carry->starts >> (64 - w->count) & row;
+        for (unsigned k = 1; k < w->count; k++) inside &= st_shifted(all, before, k);
+        first |= carry->starts >> (64 - w->count) & inside;
         for (unsigned k = 0; k < w->count; k++) {
-            uint64_t steps = w->steps << k, run = all & ~(all + (first & steps));
-            known |= run;
-            starts |= run & steps;
+            uint64_t steps = w->steps << k, rest = all & ~(all + (first & steps));
+            known |= rest;
+            starts |= rest & steps;
         }
         begin = (begin & ~known) | starts;
         unsure &= ~known;

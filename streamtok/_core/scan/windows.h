@@ -1,4 +1,4 @@
-/* Window tables (patterns/windows.py) applied to 64 bytes at a time. The plain version says what the masks are. */
+/* Apply window tables (patterns/windows.py) to 64 bytes at a time. The plain version defines the masks. */
 #ifndef ST_TIER
 #ifndef STREAMTOK_WINDOWS_H
 #define STREAMTOK_WINDOWS_H
@@ -10,34 +10,34 @@
 #include "base/native.h"
 #include "scan/window_seen.h"
 
-/* For each i < 64 * blocks: bit i of `begins` if a pre-token begins at p[i], of `open` if that cannot
-   be told from the window. Reads p[-ST_MARGIN] .. p[64 * blocks]. */
+/* For each i < 64 * blocks: sets bit i of `begins` if a pre-token begins at p[i], and of `open` if the window
+   cannot decide that. Reads p[-ST_MARGIN] .. p[64 * blocks]. */
 typedef void st_mark_function(const st_windows *w, const uint8_t *p, size_t blocks,
                               uint64_t *begins, uint64_t *open);
 
 #define ST_GROUP 32
-#define ST_BEFORE 64 /* bytes before the first position, so that this one is aligned */
+#define ST_BEFORE 64 /* bytes before the first position, to keep it aligned */
 
-/* What the window tables say of up to ST_GROUP blocks of 64 positions. */
+/* The results of the window tables for up to ST_GROUP blocks of 64 positions. */
 typedef struct {
-    ST_ALIGNED(64) uint8_t classes[ST_BEFORE + 64 * ST_GROUP + 64]; /* two before the first position, and one
+    ST_ALIGNED(64) uint8_t classes[ST_BEFORE + 64 * ST_GROUP + 64]; /* from two before the first position to one
                                                                        after the last; any for non-ASCII */
-    ST_ALIGNED(64) uint8_t pairs[ST_BEFORE + 64 * ST_GROUP];        /* left << 4 | right of each with the next */
+    ST_ALIGNED(64) uint8_t pairs[ST_BEFORE + 64 * ST_GROUP];        /* left << 4 | right of each and the next */
     uint64_t high[ST_GROUP + 1];                                    /* bytes that are not ASCII */
     uint64_t triggers[ST_GROUP], counted[ST_GROUP], begins[ST_GROUP], undecided[ST_GROUP];
 } st_group;
 
-/* Fills in a group from p on; reads p[-2] .. p[64 * blocks]. */
+/* Fills a group with the results from p on; reads p[-2] .. p[64 * blocks]. */
 typedef void st_fill_function(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g);
 
 /* Bit i: whether classes[i] has `flag`. */
 typedef uint64_t st_flag_function(const uint8_t *classes, uint8_t flag);
 
-/* Bit i: whether classes[i] and classes[i + 1] are the same except for their flags. */
+/* Bit i: whether classes[i] and classes[i + 1] are equal except for their flags. */
 typedef uint64_t st_same_function(const uint8_t *classes);
 
-/* The masks of all tiers: how the tables become those of st_group is the tier's part, what they mean is the
-   same. has_classes: whether `fill` fills in classes, of which only blocks with triggers or rows have need. */
+/* Computes the masks of all tiers. A tier has its own `fill`, `flags` and `same`; the rest is shared.
+   has_classes: whether `fill` fills in the classes. Otherwise blocks with triggers or runs look them up. */
 static ST_ALWAYS_INLINE void st_mark_in_groups(st_fill_function *fill, int has_classes, st_flag_function *flags,
                                                st_same_function *same, const st_windows *w, const uint8_t *p,
                                                size_t blocks, uint64_t *begins, uint64_t *open) {
@@ -58,19 +58,19 @@ static ST_ALWAYS_INLINE void st_mark_in_groups(st_fill_function *fill, int has_c
             seen.high = high;
             seen.open = high | earlier_high | next_high | st_shifted(high, high_before, 2);
             seen.begins = g.begins[k];
-            seen.rows = g.undecided[k] & ~seen.open;
+            seen.runs = g.undecided[k] & ~seen.open;
             seen.open |= g.undecided[k];
             seen.counted = g.counted[k] & ~high;
             seen.found = g.triggers[k];
-            if (!has_classes && (seen.found | seen.rows | carry.row))
+            if (!has_classes && (seen.found | seen.runs | carry.run))
                 for (int i = -1; i < 65; i++) classes[i] = w->classes[p[64 * k + i] & 127];
             if (seen.found) {
                 seen.found &= flags(classes + 1, ST_FOLLOWER) | next_high;
                 seen.found &= ~flags(classes - 1, ST_HARMLESS) | earlier_high;
             }
-            if (seen.rows | carry.row) {
+            if (seen.runs | carry.run) {
                 seen.same = same(classes) & ~(high | next_high);
-                seen.rows &= seen.same & flags(classes, ST_RUN);
+                seen.runs &= seen.same & flags(classes, ST_RUN);
                 seen.ends = flags(classes, ST_ENDS_RUN) & ~high;
             }
             st_finish(w, &seen, &carry, begins + k, open + k);
@@ -107,7 +107,7 @@ static uint64_t st_same_plain(const uint8_t *classes) {
     return st_top_bits(is);
 }
 
-/* Two characters are looked up together: the left pair of a window was the right one two windows before. */
+/* Looks up two characters together: the left pair of a window was the right pair two windows before. */
 static void st_fill_plain(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g) {
     uint8_t decisions[64], is[64];
     uint8_t left = w->of_two[(p[-2] | p[-1] << 8) & 0x7F7F], next_left = w->of_two[(p[-1] | p[0] << 8) & 0x7F7F];
@@ -142,7 +142,7 @@ static void st_mark_plain(const st_windows *w, const uint8_t *p, size_t blocks, 
 
 static inline st_mark_function *st_mark_tier(int most) { return ST_BEST(most, st_mark); }
 
-/* The bytes from which marking is faster than walking, and `extra`: from which one more block is. */
+/* The number of bytes from which marking is faster than walking. extra: from which one more block pays. */
 static inline size_t st_marked_from(int most, size_t *extra) {
     int is_fast = st_level(most) >= ST_VBMI2;
     *extra = is_fast ? 8 : 40;
@@ -153,10 +153,9 @@ static inline size_t st_marked_from(int most, size_t *extra) {
 #define ST_REST (64 * ST_REST_BLOCKS)
 #define ST_REST_SIZE (ST_REST + 3)
 
-/* Copies what is to be marked of the last n bytes that are there, or of the first of them; how many
-   blocks to mark. A last block is there for `extra` bytes, not for fewer. Three bytes after the blocks
-   are there, too. The bytes after p[:n] become bytes that are not ASCII: so each position to which they could
-   matter is open, and the others are as they are whatever follows. */
+/* Copies p[:n], the rest of the text, or at most ST_REST_BLOCKS blocks of it; returns the number of blocks to
+   mark. A partial block counts from `extra` bytes on. Three more bytes follow the blocks. Missing bytes are
+   filled with bytes that are not ASCII, so positions that depend on them stay open. */
 static inline size_t st_copy_rest(uint8_t *to, const uint8_t *p, size_t n, size_t extra) {
     size_t blocks = n < ST_REST ? (n + 64 - extra) >> 6 : ST_REST_BLOCKS, most = 64 * blocks + 3;
     if (n > most) n = most;
@@ -183,9 +182,8 @@ static ST_ALWAYS_INLINE uint64_t ST_OWN(st_same)(const uint8_t *classes) {
     return m_bits(is_same);
 }
 
-/* The classes of all characters first, looked up once for each, then pairs of them, then decisions: loops that
-   keep their tables in registers.
-   entries: of pairs of classes; sets: of eight kinds of right pairs each. */
+/* Looks up the classes of all characters, then pairs of classes, then decisions, in loops that keep their tables
+   in registers. entries: size of the table of pairs. sets: number of sets of eight kinds of right pairs. */
 static ST_ALWAYS_INLINE void ST_OWN(st_fill_in)(int entries, int sets, const st_windows *w, const uint8_t *p,
                                                 size_t blocks, st_group *g) {
     const vec nibble = v_splat(15), zero = v_splat(0), times = v_row(w->times);
@@ -215,7 +213,7 @@ static ST_ALWAYS_INLINE void ST_OWN(st_fill_in)(int entries, int sets, const st_
         g->triggers[k] = m_bits(is_trigger);
         g->counted[k] = m_bits(is_counted);
     }
-    /* Neighbours come from registers: a load of parts of two vectors that were just stored waits for both. */
+    /* Neighbours come from registers: a load that overlaps two recent stores would wait for both. */
     here = v_and(v_load(classes), nibble);
     v_store(classes + 64 * blocks, v_splat(classes[64 * blocks]));
     for (size_t k = 0; k < 64 * blocks; k += LANES) {
@@ -230,7 +228,7 @@ static ST_ALWAYS_INLINE void ST_OWN(st_fill_in)(int entries, int sets, const st_
         for (int i = 0; i < PARTS; i++) {
             vec pair = v_load(pairs + LANES * i), left = v_two_before(pair_before, pair), right;
             vec begin = zero, undecided = zero;
-            if (LANES == 64) { /* where looking up in 256 entries is faster than in two sets of 16 */
+            if (LANES == 64) { /* one look-up in 256 entries is faster than those in two sets of 16 */
                 vec decision = v_look(&decision_of, 256, v_xor(left, v_and(v_xor(left, pair), nibble)));
                 begin = v_and(decision, v_splat(1));
                 undecided = v_and(decision, v_splat(2));

@@ -1,17 +1,17 @@
-"""The text of a Python object, borrowed, so that threads read it without the GIL and in parts.
+"""Borrow the text of a Python object, so that threads can read parts of it without the GIL.
 
-`text/text.pxi` transcodes a str and validates bytes at once, under the GIL. Here each thread does that
-for its own part. Nothing is raised: a text that is not well-formed is left to `Encoder.encode`,
-which repairs it or raises.
+`text/text.pxi` converts a whole text under the GIL. Here each thread transcodes or validates its own
+part. Nothing is raised: text that is not well-formed is left to `Encoder.encode`, which repairs it or
+raises.
 
 Bytes that others can write to are copied, and only the copy is read. Encoding reads a byte several
-times, and the cache must not learn anything wrong.
+times, and a change in between could put wrong ids into the cache.
 """
 
 def size_of(text):
-    """int: characters of a str, bytes of a bytes-like object; 0: it is neither.
+    """int: characters of a str, bytes of a bytes-like object; 0 for any other object.
 
-    Runs no code of a class that is derived from str or bytes.
+    Never runs methods of subclasses of str or bytes.
     """
     return source_size(text)
 
@@ -27,7 +27,7 @@ cdef size_t source_size(object text) except? 0:
         return 0
     try:
         get_bytes(text, &view)
-    except Exception:       # it is raised again by who takes the text
+    except Exception:       # raised again when the text is encoded
         return 0
     size = view.len
     PyBuffer_Release(&view)
@@ -35,9 +35,7 @@ cdef size_t source_size(object text) except? 0:
 
 
 cdef bint source_open(Source* s, object text, str errors):
-    """Borrow `text` until `source_close`; the caller keeps a reference to it. False: it cannot
-    be.
-    """
+    """Borrow `text` until `source_close`; the caller keeps a reference to it. Returns False on failure."""
     cdef Py_ssize_t size
     s.has_view = s.may_change = False
     s.unit = 0
@@ -60,7 +58,7 @@ cdef bint source_open(Source* s, object text, str errors):
         return False
     try:
         get_bytes(text, &s.view)
-    except Exception:       # it is raised again by who takes the text after us
+    except Exception:       # raised again when the text is encoded
         return False
     s.has_view = True
     s.may_change = view_may_change(text, &s.view)
@@ -76,7 +74,7 @@ cdef void source_close(Source* s) noexcept:
 
 
 cdef inline i32 unit_at(const Source* s, size_t i) noexcept nogil:
-    """A code unit of a str."""
+    """Code unit `i` of a str."""
     if s.unit == 1:
         return s.data[i]
     if s.unit == 2:
@@ -85,18 +83,18 @@ cdef inline i32 unit_at(const Source* s, size_t i) noexcept nogil:
 
 
 cdef size_t transcode_units(const Source* s, size_t start, size_t stop, u8* out) noexcept nogil:
-    """The UTF-8 of code units start:stop in `out`, which has `st_transcode_capacity_of` for them.
+    """Write the UTF-8 of code units start:stop to `out`, of `st_transcode_capacity_of` bytes.
 
-    The bytes written, or (size_t)-1 at a lone surrogate.
+    Returns the bytes written, or (size_t)-1 if there is a surrogate.
     """
     return strategy.transcode(s.data + start * s.unit, s.unit, stop - start, out)
 
 
 cdef const u8* source_utf8(const Source* s, TextBuffer* buffer, size_t start, size_t stop,
                            size_t* size) except? NULL nogil:
-    """The UTF-8 of start:stop, borrowed, or made in `buffer`; `size` are its bytes.
+    """The UTF-8 of start:stop, borrowed or written to `buffer`; sets `size` to its bytes.
 
-    NULL: it is no well-formed UTF-8, or has a lone surrogate.
+    NULL if the text is not well-formed UTF-8 or has a surrogate.
     """
     cdef i32 why = 0
     cdef int length = 0
@@ -105,7 +103,7 @@ cdef const u8* source_utf8(const Source* s, TextBuffer* buffer, size_t start, si
     if s.unit == 0:
         if s.may_change:
             buffer_ensure(buffer, stop - start)
-            if stop > start:            # p may be NULL where there is nothing
+            if stop > start:            # p may be NULL for an empty text
                 memcpy(buffer.bytes, p, stop - start)
             p = buffer.bytes
         if not s.is_checked:

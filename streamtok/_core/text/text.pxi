@@ -1,9 +1,9 @@
-"""What callers may pass as text: str or bytes-like, as UTF-8 bytes, under one of three policies.
+"""Convert texts of callers, str or bytes-like, to UTF-8 bytes, under one of three policies.
 
 strict: bytes that are not UTF-8 raise. replace: exactly `bytes.decode("utf-8", "replace")`.
-surrogateescape: bytes that are not UTF-8 are kept as they are.
+surrogateescape: bytes that are not UTF-8 are kept.
 
-`repaired` is the one door for lone surrogates in a str: inside, all text is bytes.
+Only `repaired` deals with surrogates in a str: inside the core, all text is bytes.
 """
 
 import re
@@ -18,7 +18,7 @@ cdef extern from "text/transcode.h":
 
 
 cdef enum:
-    BUFFER_KEPT = 1 << 23     # bytes: what a `TextBuffer` keeps between calls
+    BUFFER_KEPT = 1 << 23     # bytes: the most that a `TextBuffer` keeps between calls
 
 
 cdef extern from "Python.h":
@@ -34,13 +34,13 @@ POLICIES = ("strict", "replace", "surrogateescape")
 
 
 def check_policy(errors):
-    """ValueError unless `errors` is one of the three policies."""
+    """Raise ValueError unless `errors` is one of the three policies."""
     if errors not in POLICIES:
         raise ValueError(f"errors must be one of {', '.join(POLICIES)}, not {errors!r}")
 
 
 def bytes_of(data):
-    """bytes: a copy of a bytes-like object. TypeError for everything else, numbers among it."""
+    """bytes: a copy of a bytes-like object. Raises TypeError for other objects, including numbers."""
     cdef Py_buffer view
     if PyUnicode_Check(data):
         raise TypeError("a bytes-like object is needed, not str")
@@ -53,7 +53,7 @@ def bytes_of(data):
 
 
 def unfinished_size(bytes data not None):
-    """int: how many bytes at the end begin a character, the rest of which may come: 0 to 3."""
+    """int: size of an incomplete character at the end, which later bytes may complete: 0 to 3."""
     return unfinished_at_end(<const u8*>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
 
 
@@ -62,7 +62,7 @@ cdef extern from "text/utf8_size.h":
 
 
 def utf8_size(str text not None):
-    """int: the bytes of a str in UTF-8; a surrogate is one byte, as in what `repaired` returns."""
+    """int: bytes of a str in UTF-8. A surrogate counts as one byte, as under "surrogateescape"."""
     cdef size_t surrogates = 0, size
     if PyUnicode_IS_ASCII(text):
         return PyUnicode_GET_LENGTH(text)
@@ -72,16 +72,18 @@ def utf8_size(str text not None):
 
 
 cdef inline size_t transcode_str(object text, u8* out):
-    """The UTF-8 of a str in `out`, which has `st_transcode_capacity` for it: its size, (size_t)-1 if
-    none.
+    """Write the UTF-8 of a str to `out`, of `st_transcode_capacity` bytes.
 
-    There is none where a surrogate stands alone.
+    Returns the bytes written, or (size_t)-1 if there is a surrogate.
     """
     return strategy.transcode(PyUnicode_DATA(text), PyUnicode_KIND(text), PyUnicode_GET_LENGTH(text), out)
 
 
 def has_surrogate(str text not None, size_t start, size_t stop):
-    """bool: whether one of characters start:stop is a surrogate. ValueError if there are no such."""
+    """bool: whether one of characters start:stop is a surrogate.
+
+    Raises ValueError for a range that the text does not have.
+    """
     cdef size_t surrogates = 0
     cdef int kind = PyUnicode_KIND(text)
     if not start <= stop <= <size_t>PyUnicode_GET_LENGTH(text):
@@ -95,8 +97,8 @@ _LONE = re.compile(r"[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udc7f\udd00-\udfff]
 
 
 def repaired(str text not None, str errors not None):
-    """str: `text` as it is encoded. A surrogate pair is its character, any other surrogate U+FFFD, as
-    in tiktoken; under "surrogateescape" U+DC80 to U+DCFF remain: each of them is a byte.
+    """str: `text` as it is encoded. A surrogate pair becomes its character, any other surrogate
+    U+FFFD, as in tiktoken. "surrogateescape" keeps U+DC80 to U+DCFF: each represents a byte.
     """
     if not has_surrogate(text, 0, len(text)):
         return text
@@ -106,9 +108,9 @@ def repaired(str text not None, str errors not None):
 
 
 def text_bytes(data, str errors not None):
-    """bytes: a whole text, str or bytes-like, as `errors` wants it.
+    """bytes: a whole text, str or bytes-like, under the policy `errors`.
 
-    Raises TypeError, and UnicodeDecodeError (strict).
+    Raises TypeError for other objects, UnicodeDecodeError under "strict".
     """
     cdef Source source
     cdef TextBuffer buffer
@@ -125,7 +127,7 @@ def text_bytes(data, str errors not None):
         finally:
             source_close(&source)
             st_free_block(buffer.bytes)
-    if PyUnicode_Check(data):           # a derived class may have other methods
+    if PyUnicode_Check(data):           # a subclass may override methods
         return repaired(str.__str__(data), errors).encode("utf-8", "surrogateescape")
     whole = bytes_of(data)
     p = <const u8*>PyBytes_AS_STRING(whole)
@@ -138,7 +140,7 @@ def text_bytes(data, str errors not None):
 
 
 cdef bint transcode(Text* text, TextBuffer* buffer, object data) except -1:
-    """The UTF-8 of a str in `buffer`, or, without one, kept with the str. False: it has surrogates."""
+    """Write the UTF-8 of a str to `buffer`; if NULL, the str caches it. False if it has surrogates."""
     cdef Py_ssize_t size
     cdef size_t written
     text.data = <const u8*>st_ready_utf8(data, &size)
@@ -149,7 +151,7 @@ cdef bint transcode(Text* text, TextBuffer* buffer, object data) except -1:
         try:
             text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
         except UnicodeEncodeError:
-            text.data = NULL        # no `return` here: it crashes where a traceback finds no memory
+            text.data = NULL        # no `return` here: it crashes if a traceback finds no memory
         text.size = size
         return text.data != NULL
     buffer_ensure(buffer, st_transcode_capacity(data))
@@ -160,10 +162,10 @@ cdef bint transcode(Text* text, TextBuffer* buffer, object data) except -1:
 
 
 cdef int buffer_ensure(TextBuffer* buffer, size_t wanted) except -1 nogil:
-    """Room for so many bytes, in which nothing is kept."""
+    """Make room for `wanted` bytes. The contents are lost."""
     if wanted <= buffer.size:
         return 0
-    wanted = st_block_size(wanted)      # all of it, so that a text a little longer needs no other
+    wanted = st_block_size(wanted)      # use the whole block: it may fit a longer text, too
     st_free_block(buffer.bytes)
     buffer.size = 0
     buffer.bytes = <u8*>st_new_block(wanted, 64)
@@ -174,7 +176,7 @@ cdef int buffer_ensure(TextBuffer* buffer, size_t wanted) except -1 nogil:
 
 
 cdef void buffer_trim(TextBuffer* buffer) noexcept:
-    """Do not sit on the memory of one huge text."""
+    """Free the buffer if a huge text has enlarged it."""
     if buffer.size > BUFFER_KEPT:
         st_free_block(buffer.bytes)
         buffer.bytes = NULL
@@ -182,7 +184,7 @@ cdef void buffer_trim(TextBuffer* buffer) noexcept:
 
 
 cdef bint view_may_change(object data, const Py_buffer* view):
-    """Whether others can write to the bytes of `data`; a read-only view of them does not tell."""
+    """Whether others may write to the bytes of `data`: a read-only view does not exclude that."""
     cdef PyObject* base = <PyObject*>view.obj
     if PyMemoryView_Check(data):
         base = PyMemoryView_GET_BASE(data)
@@ -190,9 +192,10 @@ cdef bint view_may_change(object data, const Py_buffer* view):
 
 
 cdef int get_bytes(object data, Py_buffer* view) except -1:
-    """Borrow the memory of `data` until `PyBuffer_Release`. TypeError where its items are not bytes.
+    """Borrow the memory of `data` until `PyBuffer_Release`.
 
-    The memory of an array of wider numbers, or of a matrix, was hardly meant as text.
+    Raises TypeError unless it is a flat buffer of bytes: an array of wider numbers, or a matrix, was
+    hardly meant as text.
     """
     cdef const char* format
     PyObject_GetBuffer(data, view, PyBUF_ND | PyBUF_FORMAT)
@@ -214,7 +217,7 @@ cdef inline bint is_text_like(object data):
 
 
 cdef int need_text(object data) except -1:
-    """TypeError for what is neither str nor bytes-like."""
+    """Raise TypeError for an object that is neither str nor bytes-like."""
     if not is_text_like(data):
         raise TypeError(f"text must be str or bytes-like, not {type(data).__name__}")
     return 0
@@ -223,14 +226,14 @@ cdef int need_text(object data) except -1:
 cdef int text_open(Text* text, TextBuffer* buffer, object data, str errors) except -1:
     """Borrow the bytes of `data` until `text_close`, or until the next use of `buffer` (or NULL).
 
-    Those of a str are UTF-8, or escaped bytes of "surrogateescape"; `text.owner` is set where it had
-    surrogates. Others are not checked, and others may write to them meanwhile. Raises
-    TypeError.
+    A str becomes UTF-8; surrogates of "surrogateescape" become their bytes. `text.owner` is set if the
+    str had surrogates. Other bytes are not validated, and other threads may write to them. Raises
+    TypeError if `data` is neither str nor bytes-like.
     """
     text.owner = NULL
     text.has_view = False
     if PyUnicode_Check(data):
-        if not transcode(text, buffer, data):     # a derived class may have other methods
+        if not transcode(text, buffer, data):     # a subclass may override methods
             data = repaired(str.__str__(data), errors).encode("utf-8", "surrogateescape")
             Py_INCREF(data)
             text.owner = <void*>data
@@ -253,7 +256,7 @@ cdef void text_close(Text* text) noexcept:
 
 
 cdef str explain(u8 byte, i32 why):
-    """The words of Python's own decoder."""
+    """The reason of an error, in the words of Python's own decoder."""
     if why == INCOMPLETE:
         return "unexpected end of data"
     return "invalid start byte" if byte < 0xC2 or byte > 0xF4 else "invalid continuation byte"

@@ -1,5 +1,5 @@
-/* CPython's str to UTF-8, into memory that is used again: PyUnicode_AsUTF8AndSize would leave a second
-   copy with every str that has passed. */
+/* Transcode CPython's str to UTF-8, in reusable memory: PyUnicode_AsUTF8AndSize would leave a second copy
+   in every str. */
 #ifndef STREAMTOK_TRANSCODE_H
 #define STREAMTOK_TRANSCODE_H
 
@@ -9,7 +9,7 @@
 
 #include "base/native.h"
 
-/* The UTF-8 that the str holds already (all of an ASCII one); NULL if none. */
+/* The UTF-8 that the str already holds, as every ASCII str does; NULL if none. */
 static inline const char *st_ready_utf8(PyObject *text, Py_ssize_t *size) {
     if (PyUnicode_IS_COMPACT_ASCII(text)) {
         *size = PyUnicode_GET_LENGTH(text);
@@ -48,8 +48,8 @@ static inline size_t st_put_utf8(uint8_t *out, uint32_t code) {
 
 #define ST_SLACK 64 /* bytes that may be written beyond the end */
 
-/* UTF-8 of `n` code units into `out`, which has room for 4 bytes each and ST_SLACK; the bytes written,
-   or SIZE_MAX if there is a lone surrogate. 16 ASCII characters at a time while there are so many. */
+/* Writes the UTF-8 of `n` code units to `out`, of st_transcode_capacity_of bytes. Returns the bytes written,
+   or SIZE_MAX if there is a surrogate. Copies ASCII 16 characters at a time. */
 #define ST_DEFINE_TRANSCODE(name, unit)                                                    \
     static inline size_t name(const unit *p, size_t n, uint8_t *out) {                     \
         uint8_t *begin = out;                                                              \
@@ -79,8 +79,8 @@ ST_DEFINE_TRANSCODE(st_transcode_2, uint16_t)
 ST_DEFINE_TRANSCODE(st_transcode_4, uint32_t)
 
 #if defined(ST_X86) || defined(ST_NEON)
-/* For four characters, each written as four bytes, which of the 16 are theirs. Bit k of a row's number is the
-   lower bit of the size of character k, less one; bit k + 4 the upper one. */
+/* Shuffles that pack the UTF-8 of four characters, written as four bytes each. The number of a row has the
+   sizes less one: bit k is the lower bit of character k's size, bit k + 4 the upper one. */
 static ST_ALIGNED(64) uint8_t st_packings[256][16], st_packing_sizes[256];
 
 static void st_fill_packings(void) {
@@ -97,7 +97,7 @@ static void st_fill_packings(void) {
 
 #if defined(ST_X86)
 
-/* 16 characters at a time: each is written as four bytes, those that it does not have are left out.
+/* 16 characters at a time: each is written as four bytes, and the unused ones are squeezed out.
    The compressing store is from the UTF-8 routines of simdutf (Lemire, Keiser and others). */
 ST_FOR_VBMI2 static ST_ALWAYS_INLINE size_t st_transcode_wide(const void *text,
                                                                               int kind, size_t n,
@@ -138,7 +138,7 @@ ST_FOR_VBMI2 static ST_ALWAYS_INLINE size_t st_transcode_wide(const void *text,
         __mmask16 lone = _mm512_cmpeq_epu32_mask(
             _mm512_and_si512(code, _mm512_set1_epi32((int)0xFFFFF800u)), _mm512_set1_epi32(0xD800));
         if (lone) return SIZE_MAX;
-        /* The last byte, the one before and so on, then the first, whose high bits tell the length. */
+        /* The last byte, the middle ones, then the first, whose high bits encode the length. */
         __m512i last = _mm512_or_si512(_mm512_and_si512(code, low_six), rest);
         __m512i middle =
             _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(code, 6), low_six), rest);
@@ -178,13 +178,13 @@ ST_FOR_VBMI2 static size_t st_transcode_512(const void *text, int kind, size_t n
 }
 
 
-/* The UTF-8 of eight characters, four bytes for each, and in `odd` and `many` the bits of their sizes. */
+/* The UTF-8 of eight characters, in four bytes each. `odd` and `many`: the bits of their sizes less one. */
 ST_FOR_AVX2 static ST_ALWAYS_INLINE __m256i st_eight_characters(int kind, __m256i code, int *odd, int *many) {
     const __m256i low_six = _mm256_set1_epi32(0x3F), rest = _mm256_set1_epi32(0x80);
     __m256i two = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0x7F));
     __m256i three = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0x7FF)), ones = _mm256_xor_si256(two, three);
     __m256i six = _mm256_srli_epi32(code, 6), twelve = _mm256_srli_epi32(code, 12);
-    /* The last byte, the one before and so on, then the first, whose high bits tell the length. */
+    /* The last byte, the middle ones, then the first, whose high bits encode the length. */
     __m256i last = _mm256_or_si256(_mm256_and_si256(code, low_six), rest);
     __m256i middle = _mm256_or_si256(_mm256_and_si256(six, low_six), rest);
     __m256i bytes = _mm256_or_si256(_mm256_or_si256(six, _mm256_set1_epi32(0xC0)), _mm256_slli_epi32(last, 8));
@@ -257,13 +257,13 @@ ST_FOR_AVX2 static size_t st_transcode_256(const void *text, int kind, size_t n,
 
 #if defined(ST_NEON)
 
-/* Writes four characters; returns how many bytes they have. */
+/* Writes four characters; returns the number of bytes written. */
 static ST_ALWAYS_INLINE size_t st_four_characters_neon(uint32x4_t code, int may_have_four, uint8_t *out) {
     static const uint32_t odd_bits[4] = {1, 2, 4, 8}, many_bits[4] = {16, 32, 64, 128};
     const uint32x4_t low_six = vdupq_n_u32(0x3F), rest = vdupq_n_u32(0x80);
     uint32x4_t two = vcgtq_u32(code, vdupq_n_u32(0x7F)), three = vcgtq_u32(code, vdupq_n_u32(0x7FF));
     uint32x4_t six = vshrq_n_u32(code, 6), twelve = vshrq_n_u32(code, 12), ones = veorq_u32(two, three);
-    /* The last byte, the one before and so on, then the first, whose high bits tell the length. */
+    /* The last byte, the middle ones, then the first, whose high bits encode the length. */
     uint32x4_t last = vorrq_u32(vandq_u32(code, low_six), rest);
     uint32x4_t middle = vorrq_u32(vandq_u32(six, low_six), rest);
     uint32x4_t of_two = vsliq_n_u32(vorrq_u32(six, vdupq_n_u32(0xC0)), last, 8);
@@ -316,7 +316,7 @@ static size_t st_transcode_neon(const void *text, int kind, size_t n, uint8_t *o
 }
 #endif
 
-/* The UTF-8 of `n` code units of 1, 2 or 4 bytes (`kind`) into `out`; see ST_DEFINE_TRANSCODE. */
+/* Writes the UTF-8 of `n` code units of 1, 2 or 4 bytes (`kind`) to `out`; see ST_DEFINE_TRANSCODE. */
 typedef size_t st_transcode_function(const void *text, int kind, size_t n, uint8_t *out);
 
 static size_t st_transcode_plain(const void *text, int kind, size_t n, uint8_t *out) {
@@ -345,7 +345,7 @@ static inline st_transcode_function *st_transcode_tier(int most) {
     return st_transcode_plain;
 }
 
-/* The most that is written for `n` code units, and for a str. */
+/* Bytes that `out` needs for `n` code units, and for a str. */
 static inline size_t st_transcode_capacity_of(int kind, size_t n) {
     return n * (kind == 1 ? 2 : kind == 2 ? 3 : 4) + ST_SLACK;
 }

@@ -1,9 +1,8 @@
-/* How much of some bytes is well-formed UTF-8, 64 bytes at a time.
+/* Find a well-formed prefix of UTF-8, 64 bytes at a time.
 
-   The method is that of J. Keiser and D. Lemire, "Validating UTF-8 in less than one instruction per
-      byte" (2021): each kind of ill-formed pair is a bit, and the pair is ill-formed in that way if the
-      bit is set for the upper half of the first byte, for its lower half and for the upper half of the
-      second. */
+   The method is from J. Keiser and D. Lemire, "Validating UTF-8 in less than one instruction per byte"
+   (2021). Each kind of ill-formed byte pair has a bit. A pair is of that kind if the bit is set in all three
+   tables: for the upper half of the first byte, its lower half, and the upper half of the second byte. */
 #ifndef ST_TIER
 #ifndef STREAMTOK_VALID_UTF8_H
 #define STREAMTOK_VALID_UTF8_H
@@ -14,11 +13,11 @@
 
 #include "base/native.h"
 
-/* An offset up to which p[:n] is well-formed, and where a character begins, as one does at p. What
-   follows may be well-formed, too. */
+/* The size of a well-formed prefix of p[:n] that ends between characters, perhaps not the longest. A
+   character begins at p. */
 typedef size_t st_valid_utf8_function(const uint8_t *p, size_t n);
 
-/* Leaves all to the caller, who decodes byte by byte. */
+/* Validates nothing: the caller decodes byte by byte. */
 static size_t st_valid_utf8_plain(const uint8_t *p, size_t n) {
     (void)p;
     (void)n;
@@ -29,15 +28,15 @@ enum {
     ST_LEAD_THEN_NO_REST = 1 << 0,
     ST_ASCII_THEN_REST = 1 << 1,
     ST_TOO_SMALL_FOR_3 = 1 << 2, /* E0 80 .. E0 9F */
-    ST_TOO_LARGE = 1 << 3,       /* F4 90 and more */
+    ST_TOO_LARGE = 1 << 3,       /* F4 90 and above */
     ST_SURROGATE = 1 << 4,       /* ED A0 .. ED BF */
     ST_TOO_SMALL_FOR_2 = 1 << 5, /* C0, C1 */
-    ST_TOO_LARGE_OR_SMALL = 1 << 6, /* F5 80 and more, F0 80 .. F0 8F */
-    ST_REST_THEN_REST = 1 << 7,  /* fine after E0 and more */
+    ST_TOO_LARGE_OR_SMALL = 1 << 6, /* F5 80 and above, F0 80 .. F0 8F */
+    ST_REST_THEN_REST = 1 << 7,  /* well-formed after a byte of E0 or above */
     ST_ANY_LOW = ST_LEAD_THEN_NO_REST | ST_ASCII_THEN_REST | ST_REST_THEN_REST
 };
 
-/* i, or where the last character before it begins, if p[:i] may not have all of its bytes. */
+/* i, or the start of a character if p[:i] ends inside it. */
 static inline size_t st_whole_characters(const uint8_t *p, size_t i) {
     for (size_t k = 1; k <= 3 && k <= i; k++) {
         uint8_t byte = p[i - k];
@@ -79,7 +78,7 @@ static size_t ST_OWN(st_valid_utf8)(const uint8_t *p, size_t n) {
         AFTER | ST_TOO_SMALL_FOR_3 | ST_TOO_LARGE, AFTER | ST_SURROGATE | ST_TOO_LARGE,
         AFTER | ST_SURROGATE | ST_TOO_LARGE, LEAD, LEAD, LEAD, LEAD};
     const vec uppers = v_row(first_upper), lowers = v_row(first_lower), seconds = v_row(second_upper);
-    uint8_t begin[3 + 64] = {0}; /* no character reaches in from before */
+    uint8_t begin[3 + 64] = {0}; /* zeros before p: no character extends into it */
     size_t i = 0;
     if (n < 64) return 0;
     memcpy(begin + 3, p, 64);

@@ -1,4 +1,4 @@
-"""Fills the tables of a `TokenTable`: tokens by bytes, tokens by pairs, tokens in order."""
+"""Fill the tables of a `TokenTable`: tokens by bytes, tokens by pairs, tokens in order."""
 
 cdef int order_tokens(Tokens* t) except -1:
     """Fill `openings` and `sorted`."""
@@ -18,12 +18,15 @@ cdef int order_tokens(Tokens* t) except -1:
         st_sort_tokens(t.blob, t.offsets, t.n, order, work)
     finally:
         free(work)
-    st_store_pointer(<void**>&t.sorted, order)      # from now on others use both
+    st_store_pointer(<void**>&t.sorted, order)      # publishes both tables to other threads
     return 0
 
 
 cdef int index_tokens(Tokens* t) except -1 nogil:
-    """Fill `slots`, `byte_token` and `longest`; every token once, every byte there."""
+    """Fill `slots`, `byte_token` and `longest`.
+
+    Raises ValueError for an empty token, equal tokens, or a missing single byte.
+    """
     cdef u32 i, first, end = 0, size, singles = 0
     cdef u64 h, at, slot
     cdef u64[FETCHED_TOKENS] hashes
@@ -66,7 +69,7 @@ cdef bint same_token(const Tokens* t, u32 a, u32 b) noexcept nogil:
 
 
 cdef int index_pairs(Tokens* t) except -1 nogil:
-    """Fill `pairs`, `byte_pairs` and `lefts`: encode every token alone, shorter ones first."""
+    """Fill `pairs`, `byte_pairs` and `lefts` by encoding every token alone, shorter tokens first."""
     cdef Merger m
     cdef u32* order = NULL
     cdef size_t i
@@ -91,7 +94,7 @@ cdef int index_pairs(Tokens* t) except -1 nogil:
 
 
 cdef u32* by_length(const u32* offsets, size_t n) except NULL nogil:
-    """Tokens, shorter ones first."""
+    """The numbers of all tokens, shorter tokens first."""
     cdef size_t i, longest = 0
     cdef u32* order
     cdef size_t* starts
@@ -126,7 +129,7 @@ cdef void add_pair(Tokens* t, u32 left, u32 right, u32 token) noexcept nogil:
 
 
 cdef int take_pairs(Tokens* t, const u32* lefts) except -1 nogil:
-    """Fill `pairs`, `byte_pairs` and `lefts` where it is known how each token is made."""
+    """Fill `pairs`, `byte_pairs` and `lefts` from the size of each token's left part, 0 if it has none."""
     cdef u32 token, size, left, right
     cdef const u8* p
     forget_pairs(t)
@@ -143,13 +146,13 @@ cdef int take_pairs(Tokens* t, const u32* lefts) except -1 nogil:
             right = find_token(t, p + lefts[token], size - lefts[token])
         if left == NONE or right == NONE:
             with gil:
-                raise ValueError(f"token {token} is made of something that is no token")
+                raise ValueError(f"token {token} is not made of two tokens")
         add_pair(t, left, right, token)
     return 0
 
 
 cdef inline bint are_parts(const Tokens* t, u32 token, u32 left, u32 right) noexcept nogil:
-    """Whether the token is these two in a row."""
+    """Whether the token's bytes are those of `left` followed by those of `right`."""
     cdef const u8* p = t.blob + t.offsets[token]
     cdef size_t n_left = token_size(t, left), n_right = token_size(t, right)
     return (token_size(t, token) == n_left + n_right
@@ -158,8 +161,8 @@ cdef inline bint are_parts(const Tokens* t, u32 token, u32 left, u32 right) noex
 
 
 cdef int take_parts(Tokens* t, const u32* lefts, const u32* rights) except -1 nogil:
-    """As `take_pairs`, where it is said which two tokens make each token. Their bytes are compared: all
-    that merges must add up to the text's size, or ids would be written beyond the room for them.
+    """As `take_pairs`, from the two parts of each token. Compares their bytes: if tokens did not add up
+    to the size of the text, ids would be written beyond the end of a buffer.
     """
     cdef u32 token, first, end = 0
     forget_pairs(t)
@@ -174,13 +177,13 @@ cdef int take_parts(Tokens* t, const u32* lefts, const u32* rights) except -1 no
             if lefts[token] >= t.n or rights[token] >= t.n or not are_parts(t, token, lefts[token],
                                                                             rights[token]):
                 with gil:
-                    raise ValueError(f"token {token} is made of something that is no token")
+                    raise ValueError(f"token {token} is not made of two tokens")
             add_pair(t, lefts[token], rights[token], token)
     return 0
 
 
 cdef inline bint is_unreachable(const Tokens* t, u32 token) noexcept nogil:
-    """Whether merges do not build the token, which has more than one byte. Needs `lefts`."""
+    """Whether the token has more than one byte and no merges build it. Needs `lefts`."""
     return t.lefts[token] == 0 and token_size(t, token) > 1
 
 

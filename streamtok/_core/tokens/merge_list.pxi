@@ -1,27 +1,28 @@
-"""Finds the merge of a list that makes each token.
+"""Find the merge of a list that makes each token.
 
 Several pairs of a list of merges may make the same token: Llama 3's list has "ab" + "c" and
-"a" + "bc". Only one of them can ever happen, the last step of the merge loop over the token's bytes
-alone (`tokens/table.pxi` has the proof, which holds for any order of pairs). Tokens are tried in
-order of their length. If the loop would end with two tokens that the list pairs, that merge makes
-the token. If not, no text ever becomes the token. Hardly a token is merged for that, see `meet`.
+"a" + "bc". Only one of these merges can ever happen: the last step of the merge loop over the token's
+bytes alone (`tokens/table.pxi` has the proof, which holds for any order of pairs). Tokens are tried in
+order of length. If the loop would end with two tokens that are a pair of the list, that merge makes
+the token. Otherwise no text ever becomes the token. `meet` decides this for nearly all tokens without
+running the loop.
 """
 
-cdef struct Maker:          # of a token
+cdef struct Maker:          # the merge that makes a token
     u32 left
     u32 right
-    u32 rank                # 0: a byte; 1 + row of the merge; NONE: nothing makes it
-    u32 is_late             # a part of it, at any depth, is made by a later merge than what it is in
+    u32 rank                # 1 + row of the merge; 0: the token is a byte; NONE: no merge makes it
+    u32 is_late             # some part, at any depth, is made by a later merge than the token around it
 
 
 cdef bint meet(const Tokens* run, const Maker* makers, u32 left, u32 right) noexcept nogil:
-    """Whether `left` and `right` come to stand side by side, each of its own bytes.
+    """Whether the merge loop over the bytes of both makes `left` and `right` neighbours.
 
-    They do unless a merge over the boundary between them comes first. Seen backwards, the tokens
-    at the boundary are undone, the later one first. Before that step, whatever merges the two that
-    are at the boundary then must not come before it; of equals, the one further left comes first.
-    Every merge must have a higher rank than its parts. (The method is that of `is_valid_token_pair`
-    in github.com/github/rust-gems, crate bpe, MIT.)
+    It does unless a merge across the boundary between them comes first. Going backwards, undo the
+    merges of the two tokens at the boundary, the later merge first. At each step, the two tokens at
+    the boundary must not merge before the undone merge; of equal merges, the leftmost comes first.
+    Requires that every merge has a higher rank than its parts. (The method is from
+    `is_valid_token_pair` in github.com/github/rust-gems, crate bpe, MIT.)
     """
     cdef u32 found, limit
     while True:
@@ -40,13 +41,13 @@ cdef bint meet(const Tokens* run, const Maker* makers, u32 left, u32 right) noex
 
 
 def find_parts(bytes blob not None, offsets, merges):
-    """(rows, lefts, rights, is_complete): for each token the row of `merges` that makes it, and its
-    two tokens: uint32 [n] each, 0xFFFFFFFF for none.
+    """(rows, lefts, rights, is_complete): for each token, the row of `merges` that makes it and its
+    two parts, uint32 [n] each, 0xFFFFFFFF for none.
 
-    blob, offsets: the tokens, as for `TokenTable`, in any order. merges: uint32 [m, 3], the tokens that
-    merge, the first row first, and the one that they make. The last row of a pair that is there twice
-    counts. is_complete: whether no other pair could merge if any two neighbours that are a token did, in
-    this order.
+    blob, offsets: the tokens, as for `TokenTable`, in any order. merges: uint32 [m, 3], the two tokens
+    of each merge and the token that they make, in order of priority. If a pair occurs twice, its last
+    row counts. is_complete: whether no other pair would ever merge even if any two neighbours that
+    form a token could merge, in this order.
     """
     cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
     cdef ArrayView merge_view = read_array(merges, UINT32, "merges", 2)
@@ -54,13 +55,13 @@ def find_parts(bytes blob not None, offsets, merges):
     cdef const u32* listed = <const u32*>merge_view.data
     cdef size_t n = offset_view.size - 1, m = merge_view.size // 3, i, k, size
     cdef Tokens run                     # pair of tokens -> token
-    cdef Tokens ranked                  # the same of ranks, for `merge`; empty until it is needed
+    cdef Tokens ranked                  # pair of ranks -> rank, for `merge`; empty until needed
     cdef Merger merger
     cdef Maker* makers = NULL
     cdef Maker* maker
     cdef u32* order = NULL              # [n] tokens by length
-    cdef u32* firsts = NULL             # [n + 1] where the rows that make a token begin
-    cdef u32* rows = NULL               # [m] rows by the token that they make, in order
+    cdef u32* firsts = NULL             # [n + 1] index in `rows` of the first row of each token
+    cdef u32* rows = NULL               # [m] rows of `merges`, sorted by the token that they make
     cdef const u8* p = <const u8*>PyBytes_AS_STRING(blob)
     cdef u32 token, row, left, right
     cdef Py_ssize_t count
@@ -77,7 +78,7 @@ def find_parts(bytes blob not None, offsets, merges):
                 <u64>(starts[listed[3 * i] + 1] - starts[listed[3 * i]])
                 + (starts[listed[3 * i + 1] + 1] - starts[listed[3 * i + 1]])
                 != starts[listed[3 * i + 2] + 1] - starts[listed[3 * i + 2]]):
-            raise ValueError(f"merge {i} is not one of tokens")
+            raise ValueError(f"merge {i} does not make a token of two tokens")
     found = np.full(3 * n, 0xFFFFFFFF, dtype=np.uint32)
     cdef u32* view = <u32*>array_memory(found, UINT32)
     memset(&run, 0, sizeof(run))
@@ -164,13 +165,13 @@ def find_parts(bytes blob not None, offsets, merges):
 
 cdef inline u32 number_of(const Maker* makers, const u8* p, const u32* starts,
                           u32 token) noexcept nogil:
-    """A byte's value; 256 + row for what a merge makes: in the order in which they are made."""
+    """The token's rank for `merge`: a byte's value, or 256 + the row of the merge that makes it."""
     return 255 + makers[token].rank if makers[token].rank else p[starts[token]]
 
 
 cdef int open_ranked(Tokens* ranked, size_t n, const u8* p, const u32* starts, const u32* order,
                      size_t count, const Maker* makers) except -1:
-    """Fill `ranked` with the first `count` tokens of `order`, as `merge` needs them."""
+    """Fill `ranked`, for `merge`, with the first `count` tokens of `order`."""
     cdef size_t i
     open_pairs(&ranked.pairs, n + 1)
     ranked.byte_pairs = <u32*>memory_for(65536, sizeof(u32), b"pairs of bytes")
@@ -196,7 +197,7 @@ cdef void add_ranked(Tokens* ranked, const u8* p, const u32* starts, const Maker
 
 
 def gather_tokens(bytes blob not None, offsets, order):
-    """(bytes, uint32 [k + 1]): the tokens with the numbers `order`, uint32 [k], end to end."""
+    """(bytes, uint32 [k + 1]): the tokens numbered in `order`, uint32 [k], end to end; their offsets."""
     cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
     cdef ArrayView order_view = read_array(order, UINT32, "order")
     cdef const u32* starts = <const u32*>offset_view.data

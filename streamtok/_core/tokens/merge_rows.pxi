@@ -1,6 +1,6 @@
-"""Finds the numbers of the texts in a list of merges, by a hash table of their UTF-8.
+"""Find the numbers of the texts in a list of merges, with a hash table of their UTF-8.
 
-With a dict it takes five times as long: each half, and both together, would become a str first.
+A dict takes five times as long, because it needs a str of each half and of both together.
 """
 
 cdef struct Name:
@@ -9,17 +9,17 @@ cdef struct Name:
 
 cdef struct Names:
     Name* known                 # [n]
-    u64* slots                  # 0: none; the upper half of the hash, and 1 + the number
+    u64* slots                  # upper half of the hash, then 1 + number; 0: empty
     u64 mask
 
 
 def find_rows(list names not None, list merges not None, str prefix not None=""):
-    """(uint32 [m, 3], first_bad): of each merge the numbers of the two texts and of what they make.
+    """(uint32 [m, 3], first_bad): for each merge, the numbers of its two texts and of their concatenation.
 
-    names: the texts by number, each once. merges: a str, two texts and one space, or a list of two.
-    prefix: the second text begins with it, and what they make goes without. first_bad: the first merge
-    that is not like that, or has a text that is not in `names`; -1: none. Rows from there on are
-    undefined.
+    names: the texts by number, all different. merges: each is a str, two texts with a space between
+    them, or a list of two texts. prefix: the second text must begin with it, and the concatenation
+    leaves it out. first_bad: the first merge that is malformed or has a text that is not in `names`;
+    -1: none. Rows from there on are undefined.
     """
     cdef size_t n = len(names), m = len(merges), i, size
     cdef Names table
@@ -52,7 +52,7 @@ def find_rows(list names not None, list merges not None, str prefix not None="")
             memcpy(joined + left.size, right.text + dropped.size, right.size - dropped.size)
             row[3 * i] = find_name(&table, left.text, left.size)
             row[3 * i + 1] = find_name(&table, right.text, right.size)
-            if i > 0 and is_text(&table.known[row[3 * i - 1]], joined, size):   # as in most lists
+            if i > 0 and is_text(&table.known[row[3 * i - 1]], joined, size):   # often the last merge's token
                 row[3 * i + 2] = row[3 * i - 1]
             else:
                 row[3 * i + 2] = find_name(&table, joined, size)
@@ -67,7 +67,7 @@ def find_rows(list names not None, list merges not None, str prefix not None="")
 
 
 cdef int read_name(object text, Name* name) except -1:
-    """The UTF-8 of a str, which keeps it."""
+    """Borrow the UTF-8 of a str, which caches it."""
     cdef Py_ssize_t size
     name.text = <const u8*>PyUnicode_AsUTF8AndSize(text, &size)
     name.size = <size_t>size
@@ -75,7 +75,7 @@ cdef int read_name(object text, Name* name) except -1:
 
 
 cdef bint read_merge(object merge, Name* left, Name* right) except -1:
-    """Whether this is two texts, which are read."""
+    """Read the two texts of a merge. False if it is malformed."""
     cdef const u8* space
     if type(merge) is list and len(<list>merge) == 2:
         first, second = <list>merge

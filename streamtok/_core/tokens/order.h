@@ -1,4 +1,4 @@
-/* Tokens in the order of their bytes. */
+/* Sort tokens by their bytes. */
 #ifndef STREAMTOK_TOKEN_ORDER_H
 #define STREAMTOK_TOKEN_ORDER_H
 
@@ -9,7 +9,7 @@
 #define ST_DIGITS 6 /* of a 64-bit key */
 
 typedef struct {
-    uint64_t key; /* the first eight bytes, the first one highest, zeros after the end */
+    uint64_t key; /* the first eight bytes, big-endian, padded with zeros */
     uint32_t token;
 } st_keyed;
 
@@ -42,8 +42,8 @@ static inline void st_merge_tokens(const uint8_t *blob, const uint32_t *offsets,
     }
 }
 
-/* Put 0 .. n - 1 into `order`, by their bytes; `work` has room for 2 n. A radix sort of the first eight
-   bytes, 11 bits at a time, which leaves few tokens to compare. */
+/* Writes the numbers 0 .. n - 1 of the tokens to `order`, sorted by bytes; `work` has room for 2 n. A radix sort
+   by the first eight bytes, 11 bits at a time, leaves few tokens to compare. */
 static inline void st_sort_tokens(const uint8_t *blob, const uint32_t *offsets, uint32_t n,
                                   uint32_t *order, st_keyed *work) {
     static const uint32_t mask = (1u << ST_DIGIT_BITS) - 1;

@@ -1,4 +1,4 @@
-/* Which two neighbouring tokens merge: the look-up in the inner loop of new pre-tokens. */
+/* The table of token pairs that merge, which the inner loop of merging looks up. */
 #ifndef STREAMTOK_PAIRS_H
 #define STREAMTOK_PAIRS_H
 
@@ -8,20 +8,20 @@
 
 #define ST_NONE 0xFFFFFFFFu
 #define ST_TOKEN_BITS 21
-#define ST_BUCKET 8 /* slots, a cache line: a look-up waits for memory once */
+#define ST_BUCKET 8 /* slots, one cache line: a look-up waits for memory once */
 
 typedef struct {
-    uint64_t *slots; /* [ST_BUCKET * buckets] left << 42 | right << 21 | token; all ones: empty, and
-                        so is the rest of its bucket */
+    uint64_t *slots; /* [ST_BUCKET * buckets] left << 42 | right << 21 | token; all ones: empty, like
+                        all slots after it in its bucket */
     uint64_t mask;   /* buckets - 1 */
-    int shift;       /* of a hash that gives the number of a bucket */
+    int shift;       /* a hash >> shift is the number of a bucket */
 } st_pairs;
 
 static inline uint64_t *st_pair_bucket(const st_pairs *t, uint64_t hash) {
     return t->slots + (hash >> t->shift) * ST_BUCKET;
 }
 
-/* To be in the cache when it is inserted. */
+/* Prefetches the bucket of a pair before its insertion. */
 static inline void st_pairs_fetch(const st_pairs *t, uint32_t left, uint32_t right) {
     ST_PREFETCH(st_pair_bucket(t, st_hash_word((uint64_t)left << ST_TOKEN_BITS | right)));
 }
@@ -34,7 +34,7 @@ static inline void st_pairs_insert(st_pairs *t, uint32_t left, uint32_t right, u
     *slot = pair << ST_TOKEN_BITS | token;
 }
 
-/* The token that `left` and `right` merge into, or ST_NONE. Its number is the rank of the merge. */
+/* The token that `left` and `right` merge into, or ST_NONE. The token's number is the rank of the merge. */
 static inline uint32_t st_pairs_find(const st_pairs *t, uint32_t left, uint32_t right) {
     uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right, hash = st_hash_word(pair);
     const uint64_t *slot = st_pair_bucket(t, hash), *end = t->slots + (t->mask + 1) * ST_BUCKET;

@@ -1,11 +1,12 @@
-"""The bytes of all tokens, from the two tokens that each is made of: how vocabularies are packed."""
+"""Unpack vocabularies: derive the bytes of all tokens from the two parts of each."""
 
 def spell(lefts, rights, spelled):
-    """(bytes, uint32 [n + 1]): tokens end to end and where each begins, from what they are made of.
+    """(bytes, uint32 [n + 1]): the tokens end to end, and their offsets.
 
-    Token i is tokens lefts[i] and rights[i] in a row, both before it; where lefts[i] is 0xFFFFFFFF,
-    it is the next rights[i] bytes of `spelled`. lefts, rights: uint32 [n]; spelled: bytes-like.
-    ValueError if that makes no sense.
+    lefts, rights: uint32 [n]. Token i is token lefts[i] followed by token rights[i], both of lower
+    number; if lefts[i] is 0xFFFFFFFF, it is the next rights[i] bytes of `spelled` (bytes-like).
+
+    Raises ValueError if the numbers or sizes are inconsistent.
     """
     cdef ArrayView left_view = read_array(lefts, UINT32, "lefts")
     cdef ArrayView right_view = read_array(rights, UINT32, "rights")
@@ -34,7 +35,7 @@ def spell(lefts, rights, spelled):
             raise ValueError(f"token {i} has {size} bytes, all up to there {total}")
         ends[i + 1] = <u32>total
     if taken != spelled_view.size:
-        raise ValueError(f"{taken} bytes are to be spelled out, {spelled_view.size} are there")
+        raise ValueError(f"the tokens need {taken} spelled bytes, not {spelled_view.size}")
     blob = PyBytes_FromStringAndSize(NULL, total)
     cdef u8* p = <u8*>PyBytes_AS_STRING(blob)
     taken = 0
@@ -51,7 +52,7 @@ def spell(lefts, rights, spelled):
 
 
 cdef inline void copy_token(u8* p, size_t at, size_t total, size_t start, size_t n) noexcept nogil:
-    """p[at:at + n] = p[start:start + n]; what follows may be overwritten, since it comes later."""
+    """p[at:at + n] = p[start:start + n]. May also write to the bytes after it, which are filled later."""
     cdef u64[2] words
     if n <= 16 and at + 16 <= total:
         words[0] = st_load64(p + start)

@@ -1,24 +1,24 @@
 """The immutable token table.
 
-Tokens are numbered 0 .. n - 1 in order of rank, so that a token's number is also its merge
-priority; public ids (which may have holes) are looked up only on the way out.
+Tokens are numbered 0 .. n - 1 in order of rank, so a token's number is also its merge priority.
+Public ids, which may have holes, are looked up only when ids are emitted.
 
-One pair per token is enough. Let u and v be side by side in any run of the merge loop, and let
-their bytes together be token t. Nothing merged across the outer ends of u and v so far, so the
-steps inside those bytes were the steps of the run over t's bytes alone, in the same order, and that
-run passes through the state [u, v]. It is deterministic and ends there: t has exactly one pair that
-can ever merge into it, the last one of its own run (or none: then t is unreachable and never part
-of any merge). The table therefore holds at most n pairs, found by encoding every token by itself in
-order of length, instead of one for each of the several ways to cut each token in two.
+One pair per token is enough. Let u and v be neighbours in any run of the merge loop, and let their
+bytes together be token t. Nothing has merged across the outer ends of u and v so far, so the steps
+inside those bytes were the steps of the run over t's bytes alone, in the same order, and that run
+passes through the state [u, v]. It is deterministic and ends there, so exactly one pair can ever
+merge into t: the last pair of its own run (or none: then t is unreachable and never part of a merge).
+The table therefore holds at most n pairs, found by encoding every token by itself in order of length,
+instead of a pair for each of the several ways to cut each token in two.
 
-None of this asks where the order comes from. A vocabulary with a list of merges (only listed pairs
-merge, in the order of the list) gives its tokens the numbers of the merges that make them, and says
-in `lefts` where each is cut (`tokens/merge_list.pxi` finds that out). Ids need not rise with the numbers,
-and a token may have no id at all: it then leaves as its bytes, one id each from `byte_ids`.
+All this holds for any order of merges. A vocabulary with a list of merges (only listed pairs merge, in
+the order of the list) numbers its tokens by the merges that make them, and says in `lefts` where each
+token is cut (found by `tokens/merge_list.pxi`). Ids need not increase with the numbers. A token without
+an id is emitted as its bytes, one id each from `byte_ids`.
 """
 
 cdef enum:
-    MAX_TOKENS = (1 << 21) - 2      # 21 bits and a value to spare
+    MAX_TOKENS = (1 << 21) - 2      # 21 bits, with a value to spare
 
 
 cdef inline size_t token_size(const Tokens* t, u32 token) noexcept nogil:
@@ -42,15 +42,15 @@ cdef extern from "tokens/order.h" nogil:
 
 
 cdef enum:
-    SPECIAL_IDS = 1 << 10   # special tokens have the ids that follow, as a rule
-    FETCHED_TOKENS = 32     # table entries that are fetched at a time
-    BITS_EACH = 32          # of the filter, for each token that is marked in it
+    SPECIAL_IDS = 1 << 10   # ids after the largest of the table: usually those of special tokens
+    FETCHED_TOKENS = 32     # table entries to prefetch at a time
+    BITS_EACH = 32          # bits of the filter for each token that is marked in it
     MAX_TOKEN_BYTES = 65535
 
 
 cdef u32 find_token(const Tokens* t, const u8* p, size_t n) noexcept nogil:
     """The token that is exactly p[:n], or NONE."""
-    if n - 1 >= t.longest:              # of no bytes, too
+    if n - 1 >= t.longest:              # also if n is 0
         return NONE
     return find_hashed(t, p, n, st_hash_bytes(p, n))
 
@@ -72,9 +72,9 @@ cdef inline u32 find_hashed(const Tokens* t, const u8* p, size_t n, u64 h) noexc
 
 
 cdef inline u32 find_unreachable(const Tokens* t, const u8* p, size_t n) noexcept nogil:
-    """The token that is exactly p[:n], if its merges do not build it and it has an id, or NONE.
+    """The token that is exactly p[:n], if no merges build it and it has an id, or NONE.
 
-    They are few, if any, and their bits stay in the cache: all tokens would not.
+    Few tokens are like that, if any, so their filter stays in the processor's cache.
     """
     cdef u64 h, bit
     cdef u32 token
@@ -94,7 +94,7 @@ cdef inline u64 opening_bit(const u8* p) noexcept nogil:
 
 
 cdef inline bint is_sorted(const Tokens* t) noexcept nogil:
-    """Whether `prepare_prefixes` was called, by whatever thread."""
+    """Whether a thread has called `prepare_prefixes`."""
     return st_load_pointer(<void* const*>&t.sorted) != NULL
 
 
@@ -136,7 +136,7 @@ cdef u64 table_size(u64 entries) noexcept nogil:
 
 
 cdef int open_pairs(st_pairs* pairs, u64 entries) except -1:
-    """An empty table for `entries` pairs; `close_pairs` frees it."""
+    """Make an empty table for `entries` pairs; `close_pairs` frees it."""
     pairs.mask = table_size(entries) // ST_BUCKET - 1
     cdef size_t size = (pairs.mask + 1) * ST_BUCKET * sizeof(u64)
     pairs.shift = st_hash_shift(pairs.mask + 1)
@@ -153,18 +153,18 @@ cdef void close_pairs(st_pairs* pairs) noexcept:
 
 @cython.final
 cdef class TokenTable:
-    """Built from the token bytes end to end, uint32 offsets [n + 1] and uint32 ids [n].
+    """Built from the token bytes end to end, uint32 offsets [n + 1] and uint32 ids [n]. Immutable.
 
-    lefts: uint32 [n], bytes of the left part of the merge that makes each token, 0 where none does;
-    None: found by merging, any two neighbours that are a token together may merge. byte_ids: uint32
-    [256], what a token without an id (0xFFFFFFFF) leaves as, or None. ties: uint32 [n],
-    non-decreasing; of merges into tokens with the same number the leftmost comes first; None: all
-    differ. parts: in place of `lefts`, if they are known, the two tokens that each is made of,
-    uint32 [n] each; the left one is 0xFFFFFFFF where there are none. model: gives the ids of
-    pre-tokens: of pieces, for a table of the single bytes, none of which has an id, or of merged symbols.
+    lefts: uint32 [n], bytes of the left part of each token, 0 if no merge makes it; None: found by
+    merging, where any two neighbours that form a token may merge. byte_ids: uint32 [256], the ids of
+    the bytes of a token without an id (0xFFFFFFFF), or None. ties: uint32 [n], non-decreasing ranks of
+    the merges into tokens; of equal ranks, the leftmost pair merges first; None: all differ. parts:
+    instead of `lefts`, the two parts of each token, uint32 [n] each; the left one is 0xFFFFFFFF if
+    there are none. model: finds the ids of pre-tokens, either as pieces, for a table of the single
+    bytes without ids, or as merged symbols.
 
-    The caller (`vocabulary.Vocabulary`) has checked them: at least all 256 single bytes, no empty
-    token, no token twice, no id twice. For 100 000 tokens, costs 3 ms with `parts`, 6 ms with
+    The caller (`vocabulary.Vocabulary`) has checked the tokens: at least all 256 single bytes, no
+    empty token, no token twice, no id twice. For 100 000 tokens, costs 3 ms with `parts`, 6 ms with
     `lefts` and 25 ms without.
     """
 
@@ -253,9 +253,7 @@ cdef class TokenTable:
         return &self.c
 
     def prepare_prefixes(self):
-        """Sort the tokens, once, for `is_proper_prefix`: needed only inside very long
-        pre-tokens.
-        """
+        """Sort the tokens, once, for `is_proper_prefix`: only very long pre-tokens need that."""
         with cython.critical_section(self):
             if self.c.sorted == NULL:
                 order_tokens(&self.c)
@@ -266,13 +264,13 @@ cdef class TokenTable:
         return None if found == NONE or self.c.ids[found] == NONE else self.c.ids[found]
 
     def lefts(self):
-        """numpy.uint32 [n]: bytes of the left part of each token's last merge; 0 where none is."""
+        """numpy.uint32 [n]: bytes of the left part of each token's last merge; 0 if no merge makes it."""
         result = np.empty(self.c.n, dtype=np.uint32)
         memcpy(array_memory(result, UINT32), self.c.lefts, self.c.n * sizeof(u32))
         return result
 
     def parts(self):
-        """(uint32 [n], uint32 [n]): the two tokens that each is made of; 0xFFFFFFFF where none are."""
+        """(uint32 [n], uint32 [n]): the two parts of each token; 0xFFFFFFFF if no merge makes it."""
         lefts = np.full(self.c.n, 0xFFFFFFFF, dtype=np.uint32)
         rights = np.full(self.c.n, 0xFFFFFFFF, dtype=np.uint32)
         cdef u32* left_view = <u32*>array_memory(lefts, UINT32)

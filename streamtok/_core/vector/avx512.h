@@ -4,7 +4,7 @@ typedef __m512i vec;
 static ST_ALWAYS_INLINE vec v_load(const uint8_t *p) { return _mm512_loadu_si512(p); }
 static ST_ALWAYS_INLINE void v_store(uint8_t *p, vec a) { _mm512_storeu_si512(p, a); }
 static ST_ALWAYS_INLINE void v_store_pairs(uint16_t *p, vec a, vec b) {
-    vec first = _mm512_unpacklo_epi8(a, b), second = _mm512_unpackhi_epi8(a, b); /* of each 16 bytes */
+    vec first = _mm512_unpacklo_epi8(a, b), second = _mm512_unpackhi_epi8(a, b); /* within each 16 bytes */
     const vec front = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), back = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     _mm512_storeu_si512(p, _mm512_permutex2var_epi64(first, front, second));
     _mm512_storeu_si512(p + 32, _mm512_permutex2var_epi64(first, back, second));

@@ -1,9 +1,9 @@
-/* Compiles ST_KERNEL, the path of a header, once for each tier of vectors that this build has.
+/* Compile ST_KERNEL, the path of a header, once for each vector tier of this build.
 
-   Such a header has two parts. The first is read once: types, the plain version, which says what the
-   result is, this include, and the choice of a version (ST_BEST). The second part, after `#else` of
-   `#ifndef ST_TIER`, is read for each tier: ST_OWN(name) is then name_sse4, name_avx2 and so on, and the
-   names of vector/names.h are those of the tier. No include guard here: it is included for each kernel. */
+   Such a header has two parts. The first is read once: types, the plain version, which defines the
+   result, the #include of this file, and the choice of a version (ST_BEST). The second part, after `#else`
+   of `#ifndef ST_TIER`, is read for each tier: ST_OWN(name) is then name_sse4, name_avx2 and so on, and
+   the names of vector/names.h are the tier's. No include guard: each kernel includes this file. */
 
 #include "base/native.h"
 

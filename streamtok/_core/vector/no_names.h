@@ -1,4 +1,4 @@
-/* Takes back the names of vector/names.h. */
+/* Undefine the names of vector/names.h. */
 #undef ST_JOIN_
 #undef ST_JOIN
 #undef ST_OWN

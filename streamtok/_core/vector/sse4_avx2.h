@@ -1,4 +1,4 @@
-/* SSE4, 16 bytes, and AVX2, 32: read once for each. Their instructions differ only in the names. */
+/* SSE4 (16 bytes) and AVX2 (32 bytes): read once for each, since their intrinsics differ only in name. */
 #include "vector/kept_lanes.h"
 
 #undef V
@@ -19,7 +19,7 @@ typedef __m256i vec;
 static ST_ALWAYS_INLINE vec v_load(const uint8_t *p) { return V_ALL(loadu)((const vec *)p); }
 static ST_ALWAYS_INLINE void v_store(uint8_t *p, vec a) { V_ALL(storeu)((vec *)p, a); }
 static ST_ALWAYS_INLINE void v_store_pairs(uint16_t *p, vec a, vec b) {
-    vec first = V(unpacklo_epi8)(a, b), second = V(unpackhi_epi8)(a, b); /* of each 16 bytes */
+    vec first = V(unpacklo_epi8)(a, b), second = V(unpackhi_epi8)(a, b); /* within each 16 bytes */
 #if LANES == 16
     V_ALL(storeu)((vec *)p, first);
     V_ALL(storeu)((vec *)p + 1, second);
@@ -34,7 +34,7 @@ static ST_ALWAYS_INLINE vec v_or(vec a, vec b) { return V_ALL(or)(a, b); }
 static ST_ALWAYS_INLINE vec v_xor(vec a, vec b) { return V_ALL(xor)(a, b); }
 static ST_ALWAYS_INLINE vec v_add(vec a, vec b) { return V(add_epi8)(a, b); }
 static ST_ALWAYS_INLINE vec v_subtract(vec a, vec b) { return V(subs_epu8)(a, b); }
-/* V_MIDDLE: the upper half of a and the lower one of b, since AVX2 shifts within 16 bytes. */
+/* V_MIDDLE: on AVX2, which shifts within 16 bytes, the upper half of a and the lower half of b. */
 static ST_ALWAYS_INLINE vec v_next(vec a, vec b) { return V(alignr_epi8)(V_MIDDLE(a, b, b), a, 1); }
 static ST_ALWAYS_INLINE vec v_two_before(vec a, vec b) { return V(alignr_epi8)(b, V_MIDDLE(a, b, a), 14); }
 static ST_ALWAYS_INLINE vec v_upper(vec a) { return v_and(V(srli_epi16)(a, 4), v_splat(15)); }
@@ -67,8 +67,8 @@ static ST_ALWAYS_INLINE vec v_row(const uint8_t *p) {
 }
 static ST_ALWAYS_INLINE vec v_look_16(vec row, vec index) { return V(shuffle_epi8)(row, index); }
 
-/* Rows of 16 entries, each but the first of eight as the difference (xor) to the one before: an index reaches
-   all rows up to its own, and after that, where it is below zero, a shuffle gives 0. */
+/* Rows of 16 entries. Each, except the first of eight, is stored as the xor with the row before. A look-up xors
+   all rows up to the index's own; for later rows the index is negative, and a shuffle gives 0. */
 typedef struct {
     vec rows[16];
 } vtable;
@@ -78,7 +78,7 @@ static ST_ALWAYS_INLINE void v_fill(vtable *t, const uint8_t *p, int entries) {
         t->rows[k] = k % 8 ? v_xor(v_row(p + 16 * k), v_row(p + 16 * k - 16)) : v_row(p + 16 * k);
 }
 
-/* For indices below 16 * n, n <= 8, and 0 for those of 128 and more. */
+/* Looks up indices below 16 * n, n <= 8; gives 0 for indices of 128 and above. */
 static ST_ALWAYS_INLINE vec ST_OWN(v_look_in_rows)(const vec *rows, int n, vec index) {
     vec result = v_look_16(rows[0], index);
     for (int k = 1; k < n; k++) {
