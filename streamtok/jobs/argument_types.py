@@ -55,7 +55,7 @@ parse_port = _number(_PLAIN, "a port, 0 to 65535", 0, 0xFFFF)
 
 
 def parse_chunk_sizes(text: str) -> list[int]:
-    """Parse chunk sizes that are separated by commas."""
+    """Parse chunk sizes separated by commas."""
     return [parse_chunk_size(part) for part in text.split(",")]
 
 
@@ -80,7 +80,7 @@ def parse_tcp_address(text: str) -> tuple[str, int]:
 
 
 def format_host_port(host: str, port: int) -> str:
-    """Format an address so that `parse_tcp_address` can read it.
+    """Format an address for `parse_tcp_address`.
 
     >>> format_host_port("::1", 80), format_host_port("127.0.0.1", 7654)
     ('[::1]:80', '127.0.0.1:7654')
@@ -89,7 +89,7 @@ def format_host_port(host: str, port: int) -> str:
 
 
 def parse_hosts(text: str) -> list[str]:
-    """Parse host names that are separated by commas."""
+    """Parse host names separated by commas."""
     names = [name.strip() for name in text.split(",")]
     if not all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in names):
         raise _expected(text, "names without ports, as in tokens.internal,tokens")

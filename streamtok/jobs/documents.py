@@ -3,7 +3,7 @@
 Text that can be encoded independently becomes a task: a list of whole documents, a buffer that
 holds many (`_core/texts/delimited.pxi`), or the segment of a long document between two clean cuts
 (`_core/scan/cuts.pxi`). The stream encodes only the text before the first cut and after the last
-one. Its state after a group of parts is nevertheless the same as if it had encoded all of them.
+one, yet its state after a group of parts is the same as if it had encoded all of them.
 
 A task gives up on text that is invalid or not allowed. A stream then encodes that text in order,
 and repairs it or raises the error.
@@ -71,8 +71,8 @@ class DocumentEncoder:
 
     prepend, append: ids to put before and after each document; with several ids on one side,
     documents are encoded one at a time. skip_empty: emit nothing for empty documents, not even
-    these ids. num_threads: encoding threads, including the caller's. conversations: the chat
-    template, if the documents are conversations.
+    these ids. num_threads: encoding threads, including the caller's. conversations: the template,
+    if documents are conversations.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class DocumentEncoder:
         self._cuts = texts.cuts if has_simple_frame else None
         self._positions = _NOWHERE  # of the documents in the group of parts added last
         self._index = 0  # of the open document in that group, or else of the next one
-        self._refused: int | None = None  # index of the document that failed in a task of several
+        self._refused: int | None = None  # the document that failed in a task of several
         self.is_open = False  # a document has begun and not ended
         self.documents = 0  # in the results taken so far
         self.bytes = 0  # in the results taken so far
@@ -142,7 +142,7 @@ class DocumentEncoder:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether to take a result now: the next one is ready, or all threads have enough work."""
+        """Whether to take a result now: it is ready, or all threads have enough work."""
         n = self._pool.num_threads
         return self._pool.is_first_done or len(self._pool) > (_AHEAD * n if n > 1 else 2)
 
@@ -345,10 +345,7 @@ class DocumentEncoder:
         self._stream.begin_at(offset)
 
     def end_segment(self) -> None:
-        """Encode the pending bytes: the text so far ends at a clean cut. The document stays open.
-
-        Does nothing if no document is open.
-        """
+        """At a clean cut, encode the pending bytes of the open document, if any; it stays open."""
         if self.is_open:
             self._add_ids(self._stream.encode_to_numpy(b"", True))
 

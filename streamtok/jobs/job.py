@@ -1,7 +1,7 @@
 """A job of `streamtok encode`: each of its options is defined once, as a field of `EncodeJob`.
 
-The command's parser, the checks, and the contents of plans and checkpoints all follow from these
-fields. A job does not include signals, messages or the names of files.
+The command's parser, the checks, plans and checkpoints are derived from these fields. Signals,
+messages and file names are not part of a job.
 """
 
 from __future__ import annotations
@@ -55,9 +55,8 @@ _RECOVERY = "recovery after a crash"
 class EncodeJob(LiveReading):
     """The options of `streamtok encode`.
 
-    encoding: a name or a vocabulary file. prepend, append: ids or the names of special tokens.
-    digest: of the encoding and the chat template. `resolve` turns the names into ids, and sets
-    format and digest.
+    encoding: a name or a vocabulary file. prepend, append: ids or names of special tokens, which
+    `resolve` replaces by ids. digest: of encoding and chat template, set by `resolve`.
     """
 
     encoding: str = said("-e --encoding NAME", default="cl100k_base")
@@ -190,10 +189,10 @@ class EncodeJob(LiveReading):
         return self.ray is not None or self.task is not None
 
     def resolve(self, loaded: Encoding, output: str) -> EncodeJob:
-        """Return the job with a format, a digest, and ids in place of names of special tokens.
+        """Return the job with format, digest, and ids in place of names of special tokens.
 
-        loaded: the encoding that `encoding` names. output: its suffix selects the format if no
-        option does. Raises LookupError for an unknown special token, ValueError for a wrong format.
+        loaded: the encoding. output: its suffix selects the format if no option does. Raises
+        LookupError for an unknown special token, ValueError for a wrong format.
         """
         prepend, append = (special_id(one, loaded) for one in (self.prepend, self.append))
         if self.add_special_tokens:
@@ -216,7 +215,7 @@ class EncodeJob(LiveReading):
     def as_json(self, *decides: str) -> dict[str, Any]:
         """The options that affect one of `decides` (by default IDS and UNREAD), by name.
 
-        UNREAD includes the name of the encoding, so that another machine can open it.
+        UNREAD includes the encoding's name, for other machines.
         """
         decides = decides or (IDS, UNREAD)
         row = {one.name: to_json(getattr(self, one.name)) for one, _ in said_fields(self, *decides)}
@@ -251,7 +250,7 @@ class EncodeJob(LiveReading):
         return self.format
 
     def family(self, loaded: Encoding, digest: str | None = None) -> Family:
-        """The files of the output. digest: of the plan's part that they belong to, if any."""
+        """The files of the output. digest: of the plan's part, if there is one."""
         about = About(
             loaded.name,
             loaded.digest,
@@ -262,10 +261,7 @@ class EncodeJob(LiveReading):
         return Family(self.chosen, about, self.chat is not None)
 
     def open_encoding(self) -> Encoding:
-        """Return the encoding, loaded once per process.
-
-        Raises PlanError if its digest is not the job's.
-        """
+        """Return the encoding, loaded once per process. Raises PlanError if its digest differs."""
         found = _opened(self.encoding)
         digest = self._digest_of(found)
         if self.digest and digest != self.digest:
@@ -288,7 +284,6 @@ class EncodeJob(LiveReading):
         return None if self.chat is None else _opened_chat(self.chat, loaded)
 
     def open_stream(self, loaded: Encoding) -> StreamEncoder:
-        """Open a stream with the job's settings."""
         return loaded.stream_encoder(
             **special_settings(self.special),
             errors=self.errors,
@@ -296,7 +291,6 @@ class EncodeJob(LiveReading):
         )
 
     def open_encoder(self, loaded: Encoding, num_threads: int = 1) -> DocumentEncoder:
-        """Make an encoder of documents with the job's settings."""
         assert not isinstance(self.prepend, str)
         assert not isinstance(self.append, str)
         return DocumentEncoder(
@@ -324,10 +318,7 @@ def _opened_chat(folder: str, loaded: Encoding) -> Conversations:
 def special_id(
     name: str | int | tuple[int, ...] | None, loaded: Encoding
 ) -> int | tuple[int, ...] | None:
-    """Convert a special token's name, or an id in decimal, to an id; return other values unchanged.
-
-    Raises LookupError if the encoding does not have such a token or id.
-    """
+    """Convert a special token or a decimal id to an id; keep other values. Raises LookupError."""
     if not isinstance(name, str):
         return name
     if name in loaded.special_tokens_set:

@@ -2,7 +2,7 @@
 
 A field made by `said` defines an option completely: its spelling on the command line, its help, the
 parser of its value, and what it affects. The command's parser (`cli.options`) and the JSON of a job
-are built from the fields. This module does not name any option.
+are built from the fields. No option is named here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..files import shown
 T = TypeVar("T")
 
 IDS = "ids"  # affects the ids: a job that is continued must have the same value
-UNREAD = "unread"  # affects only text that is not read yet: may change when a job is continued
+UNREAD = "unread"  # affects only text not read yet: may change when a job is continued
 NOTHING = "nothing"  # does not affect the ids
 
 _KEY = "option"  # in a field's metadata

@@ -55,11 +55,11 @@ class Record:
     """The record at `path`.
 
     last: the row to continue from; after `load`, its pieces are all those of the open shard. done:
-    names and sizes of the files that remain to be published, once the run is finished.
+    names and sizes of the files to publish, once the run is finished.
     """
 
     def __init__(self, path: str, job: EncodeJob, inputs: list[dict[str, Any]]):
-        """inputs: fingerprints of the inputs, which together with the job determine the output."""
+        """inputs: fingerprints of the inputs, which with the job determine the output."""
         self.path = path
         self._job = job
         self._inputs: list[dict[str, Any]] = json.loads(json.dumps(inputs))
@@ -139,7 +139,7 @@ class Record:
         self._append([asdict(row) for row in rows])
 
     def finish(self, files: list[tuple[str, int]]) -> None:
-        """Append the last line. files: names and sizes of the files that remain to be published."""
+        """Append the last line. files: names and sizes of the files to publish."""
         self._append([{"done": files}])
         self.done = files
 
@@ -178,7 +178,6 @@ class Record:
         self.is_begun = False
 
     def close(self) -> None:
-        """Close the file."""
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             os.close(fd)

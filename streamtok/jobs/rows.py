@@ -27,7 +27,6 @@ class Totals:
     skipped_because: dict[str, int] = field(default_factory=dict)
 
     def skip(self, bad: BadRecord) -> None:
-        """Count a record that was skipped."""
         self.skipped += 1
         self.skipped_because[bad.kind] = self.skipped_because.get(bad.kind, 0) + 1
 
@@ -47,7 +46,6 @@ class Totals:
             )
 
     def add(self, other: Totals) -> None:
-        """Add the counts of another run."""
         self.inputs += other.inputs
         self.documents += other.documents
         self.bytes += other.bytes
@@ -63,9 +61,8 @@ class Row:
 
     input, position: the number of the next input, and the position in it (`Input.position`). shard:
     the number of the open shard. sizes: bytes of its files. pieces: digests of the bytes that each
-    file has gained since the previous row. in_shard: its tokens, its documents, and the ids of the
-    open document. log: bytes of the log of skipped records. stream: only for a mark inside a unit,
-    the encoder's state.
+    file has gained since the previous row. in_shard: its tokens, documents, and ids of the open
+    document. log: bytes of the log of skipped records. stream: only in a mark, the encoder's state.
     """
 
     input: int = 0

@@ -1,9 +1,9 @@
 """Runs one job: threads or processes encode units of text, which are appended in order.
 
-To let another process continue, a run records only where each unit ended in the inputs, and the
-lengths of the output files at that point. A crash is harmless because of the order of writes: first
-the ids, then the record, and only then do complete files get their names. The process that
-continues cuts the files back to the last row of the record, and encodes from there.
+For another process to continue, a run records only where each unit ended in the inputs, and how
+long the files were then. The order of writes makes a crash harmless: first the ids, then the
+record, then complete files get their names. The process that continues cuts the files back to the
+last row of the record, and encodes from there.
 """
 
 from __future__ import annotations
@@ -71,8 +71,7 @@ class Run:
         """Encode the remaining text, then publish all files.
 
         advance: called with the bytes read from the disk and the totals. Raises the errors of the
-        events and the files, and DocumentError if all records were skipped, in which case the
-        record is removed.
+        events and files. If all records were skipped, removes the record and raises DocumentError.
         """
         record, files = self._record, self._files
         if record is not None and record.done is not None:

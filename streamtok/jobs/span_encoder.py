@@ -1,9 +1,8 @@
 """Encodes spans of the inputs and yields events, in order.
 
-Text is read while earlier text is being encoded, on several threads if there are several. After the
-end of a unit nothing depends on the text before: a document has ended, or the text has a clean cut.
-A text without such cuts, or an input that may wait for days, has marks instead: they save the
-encoder's state.
+Text is read while earlier text is being encoded, perhaps on several threads. After the end of a
+unit nothing depends on the text before: a document has ended, or the text has a clean cut. A text
+without such cuts, or an input that may wait for days, has marks, which save the encoder's state.
 """
 
 from __future__ import annotations
@@ -105,10 +104,9 @@ class SpanEncoder:
     ):
         """open_input: opens an input by its number, for a span. sizes: of the inputs.
 
-        skipped: the list to which the inputs append skipped records. marks_every: seconds between
-        marks, for inputs that need them. ends_at: exceptions that end an input, such as a signal's.
-        pauses_at: exceptions after which another process continues. Both may be raised while an
-        input waits.
+        skipped: the inputs append skipped records here. marks_every: seconds between marks, where
+        needed. ends_at: exceptions that end an input, such as a signal's; pauses_at: exceptions
+        after which another process continues. Both may be raised while an input waits.
         """
         self._job = job
         self._family = family
@@ -141,10 +139,7 @@ class SpanEncoder:
         return self._input.name if self._input is not None else ""
 
     def run_after(self, row: Row, span: Span | None) -> Iterator[Event]:
-        """Encode the part of `span` after a row of the record, then release the caches.
-
-        span: all text of the job; None if it is empty.
-        """
+        """Encode the text of `span` after a row of the record, then release the caches."""
         try:
             if span is not None and row != Row():
                 span = Span(row.input, span.last, row.position, span.stop, row.stream)

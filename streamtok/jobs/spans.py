@@ -102,9 +102,8 @@ def span_between(
 ) -> Span | None:
     """The span between the cuts for the bytes `start` and `stop` of an input; None if it is empty.
 
-    A cut depends only on the bytes around it, so two processes find the same cut between adjacent
-    spans. Text without cuts belongs to the span that begins before it. Raises OSError, and the
-    errors of ParquetInput.
+    A cut depends only on the bytes around it, so any two processes find the same. Text without cuts
+    belongs to the span that begins before it. Raises OSError, and as ParquetInput.
     """
     size = places.size_of(path)
     if start == 0 and stop >= size:

@@ -1,10 +1,9 @@
 """A pool of processes on this machine: each encodes spans, and their events are yielded in order.
 
 Through a socket, a worker receives a function that makes the encoder, and then spans; it replies
-with events. The pool keeps the events until it is their turn, first in memory and then in a
-temporary file. It emits complete units only. If a worker dies, there is nothing to clean up, and
-another worker gets its span. If the pool's process dies, its workers see that the socket is closed,
-and exit.
+with events. The pool keeps them until it is their turn, in memory and then in a temporary file, and
+emits only complete units. If a worker dies, another one gets its span; there is nothing to clean
+up. If the pool's process dies, the workers see the closed socket and exit.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
 
 _PROGRAM = "import sys; from streamtok.jobs.worker_pool import run_worker; run_worker(sys.argv[1])"
 _INSIDE, _END_OF_UNIT, _LAST = b"i", b"u", b"l"  # the first byte of a worker's message
-_IN_MEMORY = 1 << 26  # bytes of a span's events; if there are more, they are in a file
-_IN_FILES = 1 << 32  # bytes of all events; beyond that, only messages of the first span are read
+_IN_MEMORY = 1 << 26  # bytes of a span's events; more are in a file
+_IN_FILES = 1 << 32  # bytes of all events; beyond that, only the first span is received
 _ATTEMPTS = 3
 
 
 class _Over(NamedTuple):
-    """The end of a span. error: why the span could not be encoded, or None."""
+    """The end of a span. error: why it could not be encoded, or None."""
 
     error: DocumentError | OSError | None = None
 
@@ -129,7 +128,6 @@ class InProcesses:
         worker.end()
 
     def release(self) -> None:
-        """Kill all workers."""
         for worker in list(self._workers.values()):
             self._remove(worker)
 
@@ -146,7 +144,6 @@ class _Answer:
         self._ready = self._emitted = 0  # bytes of complete units; bytes of emitted events
 
     def add(self, message: bytes) -> None:
-        """Append a worker's message."""
         self._file.seek(self.size)
         self._file.write(memoryview(message)[1:])
         self.size += len(message) - 1
@@ -154,7 +151,7 @@ class _Answer:
             self._ready = self.size
 
     def events(self) -> Iterator[Event]:
-        """Yield the events of complete units that were not emitted yet. Raises a worker's error."""
+        """Yield the events of complete units, each once. Raises the worker's error."""
         while self._emitted < self._ready:
             self._file.seek(self._emitted)
             said = pickle.load(self._file)

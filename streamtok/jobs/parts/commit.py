@@ -23,13 +23,11 @@ def commit(plan: Plan) -> Totals:
     """Check that every part is done, and write `manifest.jsonl` into the output folder.
 
     The manifest's first line holds the totals and the plan's digest. Then comes a line for each
-    part: its files with their sizes, its counts, and the number of its first document and of its
-    first token in the whole. If records were skipped, `skipped.jsonl`, which is written first,
-    lists them all.
+    part: its files with their sizes, its counts, and the numbers of its first document and token in
+    the whole. If records were skipped, `skipped.jsonl`, written first, lists them all.
 
-    The same plan always gives the same manifest, so any process may commit, any number of times.
-    Raises PlanError if parts are missing (the message lists them) or all records were skipped, and
-    OSError.
+    The same plan gives the same manifest, so any process may commit, any number of times. Raises
+    PlanError, listing missing parts, or if all records were skipped; OSError.
     """
     found = list(read_parts(plan))
     missing = [number for number, one in enumerate(found) if one is None]
@@ -57,7 +55,7 @@ def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
         try:
             places.create(path, map(str.encode, lines()))
             return
-        except FileExistsError:  # written by another process, or by our own first attempt
+        except FileExistsError:  # another process was faster, or our own first attempt
             pass
     if first_difference(path, lines()) is not None:
         raise PlanError(f"{path} exists with other contents: remove it to commit again")

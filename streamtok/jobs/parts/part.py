@@ -29,7 +29,7 @@ _SHOWN = 5  # errors in a message
 
 
 def read_part(plan: Plan, number: int) -> Sidecar | None:
-    """Read the sidecar of a part; None unless the part is done and its files are complete.
+    """Read the sidecar of a part; None unless the part is done.
 
     Raises PlanError if the files belong to another plan.
     """
@@ -46,12 +46,12 @@ def read_part(plan: Plan, number: int) -> Sidecar | None:
         if found.skipped:
             places.size_of(skip_log_path(path))
         return found if all(places.size_of(name) == size for name, size in files) else None
-    except (FileNotFoundError, SidecarError):  # missing or damaged: the part runs again
+    except (FileNotFoundError, SidecarError):  # the part runs again
         return None
 
 
 def read_parts(plan: Plan) -> Iterator[Sidecar | None]:
-    """Yield `read_part` of each part, in order. From a store, several are read at a time."""
+    """Yield `read_part` of each part, in order; several at a time if they are in a store."""
     numbers = range(len(plan))
     if not is_url(plan.output):
         yield from (read_part(plan, number) for number in numbers)
@@ -62,7 +62,7 @@ def read_parts(plan: Plan) -> Iterator[Sidecar | None]:
 
 
 def missing_parts(plan: Plan) -> Iterator[int]:
-    """The numbers of the parts that are not done, in order. Reads the sidecar of each part."""
+    """The numbers of the parts that are not done, in order. Reads all sidecars."""
     return (number for number, found in enumerate(read_parts(plan)) if found is None)
 
 
@@ -84,7 +84,7 @@ def run_parts(
 ) -> None:
     """Run parts one after another; call `advance` with the number and the totals of each.
 
-    If the text of a part cannot be encoded, the other parts run, and then PlanError is raised.
+    If a part cannot be encoded, the others run, and then PlanError is raised.
     """
     errors = []
     for number in numbers:
@@ -105,9 +105,9 @@ def raise_errors(errors: list[str]) -> None:
 def run_part(plan: Plan, number: int) -> Totals:
     """Encode part `number` of the plan, unless it is done; return its totals.
 
-    Any number of processes may run any parts, even the same one. Raises PlanError if the input or
-    the encoding has changed since the plan was made, or if the text cannot be encoded; the message
-    names the input. Raises OSError. Only complete files remain.
+    Any number of processes may run any parts, even the same one. Raises OSError, and PlanError that
+    names the input if the text cannot be encoded, or if the input or the encoding has changed since
+    the plan was made. Only complete files remain.
     """
     part = plan[number]
     if (done := read_part(plan, number)) is not None:
@@ -126,7 +126,7 @@ def run_part(plan: Plan, number: int) -> Totals:
 
             def events(row: Row) -> Iterator[Event]:
                 yield from encoder.run_after(row, span)
-                part.input.check()  # ids of an input that changes meanwhile would be meaningless
+                part.input.check()  # ids of an input that has changed meanwhile are meaningless
 
             run = Run(events, files, is_part=True)
             run.begin()

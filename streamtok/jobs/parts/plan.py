@@ -1,9 +1,8 @@
 """A plan maps ranges of the inputs to output files. It is a value, the same on every machine.
 
-The parts of a file are ranges of about `part_size` bytes, computed from the file's size. Making a
-plan reads only samples of each input, to recognize it later. The process that runs a part finds its
-exact bounds from the bytes around its offsets (`spans.span_between`). Text that cannot be cut is
-one part.
+Parts of a file are ranges of about `part_size` bytes, computed from its size; a plan reads only
+samples of the inputs, to recognize them later. The process that runs a part finds its exact bounds
+from the bytes around these offsets (`spans.span_between`). Text that cannot be cut is one part.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ _FORMAT = 1
 class InputFile(NamedTuple):
     """An input when the plan was made. It must be the same when one of its parts runs.
 
-    tag: a version or a digest, as in `Stored`. is_cut: whether the input is divided into parts of
-    `part_size` bytes; otherwise it is one part.
+    tag: as in `Stored`. is_cut: it is divided into parts of `part_size` bytes, not one part.
     """
 
     path: str
@@ -85,7 +83,7 @@ class Plan:
 
     @cached_property
     def _first_parts(self) -> list[int]:
-        """The number of the first part of each input, and at the end the number of parts."""
+        """The number of the first part of each input, and the number of all parts."""
         step = self.job.part_size
         counts = (max(-(-one.size // step), 1) if one.is_cut else 1 for one in self.inputs)
         return list(accumulate(counts, initial=0))
@@ -156,14 +154,14 @@ class Plan:
         return path
 
     def find_saved(self) -> Plan | None:
-        """Load this plan from its output folder, or return None if the folder has no files.
+        """Load this plan from its output folder; None if the folder has no files.
 
         The saved plan may have other UNREAD options. Raises OSError, and PlanError if the folder
         holds another plan or other files.
         """
         if not places.exists(self.output):
             return None
-        # Hidden files: another process may be writing the plan, or was killed while it wrote.
+        # A process that is writing the plan, or was killed meanwhile, leaves a hidden file.
         there = [name for name in places.names_in(self.output) if not is_hidden(name)]
         if not there:
             return None
@@ -219,11 +217,11 @@ def plan(
     """Plan a job that encodes `inputs` into the folder `output`, in parts.
 
     inputs: paths of regular files or URLs, in order. output: a path or a URL. encoding: a name, a
-    vocabulary file, or an `Encoding` that `get_encoding` returns. format: of the parts' files, as
-    in `streamtok encode --format`. part_size: approximate bytes of an input per part; a compressed
-    input is one part. options: those options of `streamtok encode` that affect the ids or decide
-    which text is accepted. Reads samples of the inputs. Raises OSError, ValueError, PlanError,
-    TypeError for an unknown option, and the errors of loading the encoding.
+    vocabulary file, or an `Encoding` that `get_encoding` returns. format: as in `streamtok encode
+    --format`. part_size: approximate bytes of an input per part; a compressed input is one part.
+    options: those of `streamtok encode` that affect the ids or decide which text is accepted. Reads
+    samples of the inputs. Raises OSError, TypeError, ValueError, PlanError, and the errors of
+    loading the encoding.
     """
     known = {one.name for one, _ in said_fields(EncodeJob, IDS, UNREAD)} | {"add_special_tokens"}
     if unknown := sorted(options.keys() - known):

@@ -28,9 +28,8 @@ _RAW_SUFFIXES = (".bin", "")  # u16 or u32, depending on the vocabulary
 class Family:
     """The files that make up one output in some format: their names and properties.
 
-    A sidecar describes them. The last `scratch` files are temporary files of the sink, removed when
-    the output is complete. has_mask: the output includes the masks of conversations, which only the
-    formats in MASKED support.
+    A sidecar describes them. The last `scratch` files are temporary, and removed when the output is
+    complete. has_mask: the output includes masks of conversations, for formats in MASKED.
     """
 
     chosen: str
@@ -39,12 +38,10 @@ class Family:
 
     @property
     def format(self) -> Format:
-        """The properties of the format."""
         return (MASKED if self.has_mask else TABLE)[self.chosen]
 
     @property
     def scratch(self) -> int:
-        """Number of temporary files."""
         return len(self.format.scratch)
 
     def hashed_from(self, number: int, is_kept: bool) -> int | None:
@@ -143,8 +140,8 @@ def choose_format(
 def make_sink(output: Output, chosen: str, max_id: int) -> Sink:
     """Make the sink of a format for a single output.
 
-    Raises ValueError for formats with several files, and for npy if `output` is not a file, because
-    its header is rewritten at the end.
+    Raises ValueError for formats with several files, and for npy unless `output` is a file, because
+    its header is rewritten.
     """
     one = TABLE[chosen]
     if one.is_single and one.header_size and not output.is_file:

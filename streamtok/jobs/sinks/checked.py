@@ -45,7 +45,6 @@ class Report:
 
     @property
     def is_ok(self) -> bool:
-        """Whether there are no faults."""
         return not self.faults
 
     def add(self, path: str, what: object) -> None:

@@ -1,9 +1,9 @@
 """Sinks that write one file: raw ids, numpy's npy, text and JSONL.
 
 Ids become bytes in two steps. The first depends on the ids alone, so a worker can do it:
-`form_raw`, `form_text` or `form_rows` makes a `Formed`. In the second, the sink appends the bytes
-and adds whatever depends on the whole file. The sink's state is three numbers, `tokens`,
-`documents` and `open`: with these, another process can continue files of known lengths.
+`form_raw`, `form_text` or `form_rows` makes a `Formed`. Then the sink appends the bytes, and adds
+whatever depends on the whole file. The sink's state is three numbers, `tokens`, `documents` and
+`open`: with these, another process can continue files of known lengths.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ class Formed(NamedTuple):
     """Ids in the format of a file. data: the bytes of `n_ids` ids. mask: a byte per id, or None.
 
     ends: the indexes at which documents end, in ascending order: i for a document that ends before
-    ids[i], n_ids for a document that ends after the last id. offsets: where these ends are in
-    `data`.
+    ids[i], n_ids for one that ends after the last id. offsets: the same ends in `data`.
     """
 
     data: bytes | memoryview
@@ -99,7 +98,7 @@ def form_rows(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = Non
 
 
 def _form_masked_rows(ids: IdArray, ends: EndArray, mask: bytes) -> Formed:
-    """JSON lines with masks, for whole documents, which conversations always are."""
+    """JSON lines with masks, for whole documents, as conversations are."""
     rows, start = [], 0
     for end in ends:
         in_row = format_text(ids[start:end])[:-1].replace(b"\n", b",")
@@ -128,13 +127,13 @@ def divide(found: Formed, end: int) -> tuple[Formed, Formed]:
 class Sink:
     """Appends formed ids with `write`, and completes the output with `finish`.
 
-    tokens, documents: totals in these files so far. open: ids of the document that has not ended.
+    tokens, documents: written so far. open: ids of the document that has not ended.
     """
 
     ids_at = 0  # index of the file that holds the ids
 
     def __init__(self, files: Sequence[Output], about: About, first: int = 0):
-        """first: number of the first document in these files."""
+        """first: number of the first document."""
         self._files = files
         self._about = about
         self._first = first
@@ -200,7 +199,7 @@ class JsonlSink(Sink):
     """A line {"input_ids":[…]} for each document, written as its ids arrive."""
 
     def _write_ids(self, found: Formed) -> None:
-        # A document's line begins with its first id, or with its end if it has no ids.
+        # A line begins with the document's first id, or with its end if it has none.
         has_ids = int(found.ends[0]) if len(found.ends) else found.n_ids
         if has_ids or not self.open:
             self._files[0].write(b"," if self.open else JSONL_BEGIN)

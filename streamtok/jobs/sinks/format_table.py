@@ -50,8 +50,7 @@ class Format:
     scratch: suffixes of the sink's temporary files. width: bytes per id; None if ids are not
     binary. wide: the name of the 4-byte type. header_size: bytes of the first file's header, which
     is rewritten at the end; index_header: the same for the other files. keeps_documents: the
-    format records where documents end. is_single: the sink writes one output, which may be a pipe
-    if there is no header.
+    format records where documents end. is_single: the sink writes one output, perhaps a pipe.
     """
 
     make: Make

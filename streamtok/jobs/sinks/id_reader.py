@@ -127,7 +127,7 @@ def read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
             break
     file = io.BytesIO(start)
     parser: Any = np.lib.format
-    # NumPy's parser raises other exceptions besides ValueError, and repairs headers with a warning.
+    # It raises other exceptions besides ValueError, and warns of headers that it repairs.
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -16,7 +16,7 @@ from ..stores import places
 from ..stores.urls import check_writable, is_url
 
 _STDOUT = 1
-# Names of open descriptors. The files that they refer to are written to, never replaced.
+# Names of open descriptors, whose files are written to, never replaced.
 _DESCRIPTORS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
@@ -59,8 +59,8 @@ def descriptor_of(path: str) -> int | None:
 def check_output(path: str) -> bool:
     """Whether the output becomes a new file: `path` is a regular file, does not exist or is a URL.
 
-    False for FIFOs, devices and open descriptors. Raises IsADirectoryError for a folder, OSError
-    for a store that shows incomplete objects.
+    False for FIFOs, devices and open descriptors. Raises IsADirectoryError for a folder, OSError as
+    `check_writable`.
     """
     if is_url(path):
         check_writable(path)
@@ -80,9 +80,8 @@ def check_output(path: str) -> bool:
 def open_output(path: str) -> Output:
     """Open the output at `path`; "-" is standard output.
 
-    FIFOs, devices and descriptors such as /dev/stdout are written directly. A URL is opened as a
-    NewObject, anything else as a PartFile. Raises OSError if it cannot be opened; existing files
-    are then unchanged.
+    FIFOs, devices and descriptors such as /dev/stdout are written directly. A URL becomes a
+    NewObject, anything else a PartFile. Raises OSError; existing files are then unchanged.
     """
     if path == "-":
         return Pipe(_STDOUT, "standard output")

@@ -30,10 +30,9 @@ class ParquetSink(Sink):
     """Columns: `document` (int64, its number in the run), `part` (int32), `input_ids` (list of
     uint32).
 
-    `part` numbers the rows of one document from 0; only documents of more than ROW_TOKENS ids have
-    several. The schema's metadata names the encoding, as JSON under the key "streamtok". The files
-    are the table and two temporary files: the ids (little-endian uint32) and the lengths of the
-    documents (int64).
+    `part` numbers the rows of a document from 0: a row has at most ROW_TOKENS ids. The schema's
+    metadata names the encoding, as JSON under the key "streamtok". The files are the table and two
+    temporary ones: the ids (little-endian uint32) and the lengths of the documents (int64).
     """
 
     ids_at = 1

@@ -3,14 +3,13 @@
 Ids are appended to hidden files. Where a unit of the input ends, `end_unit` returns the length of
 each file. Once a record on the disk has these lengths, `publish` gives complete shards their final
 names. Another process can cut the files back to a row of the record (`go_on`) and continue; it
-needs nothing else. Anything written after the last unit depends on totals, so it is written again.
-At the end, shards left over from an earlier, longer run are removed.
+needs nothing else. Bytes after the last unit depend on totals, so they are written again. At the
+end, shards left over from an earlier, longer run are removed.
 
-Files for a store are written on this machine, and uploaded when they are published: some formats
-rewrite their headers or read their own files again, which stores do not support. Another process
-cannot continue such files.
+Files for a store are written on this machine and uploaded when published, because some formats
+rewrite headers or read their own files. No other process can continue them.
 
-The log of skipped records is a further output, which all shards share.
+All shards share the log of skipped records.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Files:
         self._shard = 0  # the number of the open shard, or of the next one
         self._documents = 0  # in earlier shards
         self._files: list[PartFile] = []  # of the open shard
-        self._n_recorded: list[int] = []  # for each file, the number of pieces that are in a row
+        self._n_recorded: list[int] = []  # for each file, the pieces that are in a row
         self._sink: Sink | None = None
         self._writer = WriterThread()
         self._complete: list[list[PartFile]] = []
@@ -97,7 +96,7 @@ class Files:
             raise
 
     def _settle_shards(self) -> None:
-        """Publish complete shards that are still hidden, and remove shards after the open one."""
+        """Publish complete shards that are hidden, and remove shards after the open one."""
         before = self._shard
         while before and any(map(is_left, self._family.names(self._path, before - 1))):
             before -= 1
@@ -170,7 +169,7 @@ class Files:
             self._close()
 
     def log(self, line: bytes) -> None:
-        """Append a line to the log of skipped records, if there is one. Raises OSError."""
+        """Append a line to the log, if there is one. Raises OSError."""
         if self._log_path is None:
             return
         if self._log is None:
@@ -218,10 +217,7 @@ class Files:
         return tuple(tuple(file.pieces) for file in self._files)
 
     def finish(self, totals: Totals | None = None) -> list[tuple[str, int]]:
-        """Complete the open shard; return the names and sizes of the files to publish.
-
-        Size -1 means that the file is temporary and must be removed.
-        """
+        """Complete the open shard; return names and sizes of files to publish; -1: to remove."""
         if self._sink is not None:
             self._close(totals if self._shard_tokens is None else None)
         self._writer.close()
@@ -279,7 +275,7 @@ class Files:
             self._log.sync()
 
     def publish(self, before: int | None = None) -> None:
-        """Give the complete shards their names; after `finish`, also the log, and remove leftovers.
+        """Give complete shards their names; after `finish`, also the log, and remove leftovers.
 
         before: the number of the first shard that is not safe from a crash yet.
         """
@@ -304,10 +300,7 @@ class Files:
             self.remove_leftovers()
 
     def publish_left(self, done: list[tuple[str, int]]) -> None:
-        """Publish the files that an earlier process completed. Raises OSError, CheckpointError.
-
-        done: the result of `finish`.
-        """
+        """Publish the result of another process's `finish`. Raises OSError, CheckpointError."""
         for name, size in done:
             if size < 0:
                 remove_left(name)
@@ -315,10 +308,10 @@ class Files:
                 publish_left(name, size)
 
     def remove_leftovers(self) -> None:
-        """Remove the shards of an earlier run whose numbers are after our last shard.
+        """Remove the shards of an earlier run after our last shard.
 
-        A reader of all shards with this name would read them as part of this output. Files without
-        a sidecar are not ours, and stay.
+        A reader of all shards would read them as part of this output. Files without a sidecar are
+        not ours, and stay.
         """
         for shard in self._family.shards_there(self._path):
             names = self._family.kept_names(self._path, shard)
@@ -330,7 +323,7 @@ class Files:
 
     def close(self) -> None:
         """Close the hidden files, and keep them for a later process."""
-        with contextlib.ExitStack() as stack:  # if a file raises, the others are still closed
+        with contextlib.ExitStack() as stack:  # closes all files even if one raises
             for file in [*self._files, *([] if self._log is None else [self._log])]:
                 stack.callback(file.close)
             self._writer.close()

@@ -35,9 +35,8 @@ class Sidecar:
     """The contents of a sidecar. dtype: the type of the ids in the file, None for text and tables.
 
     pieces: the digests of the file. files: the other files, by suffix, such as ".idx". vocabulary:
-    the vocabulary file, if a file was used. job: the digest of the plan's part. text_bytes,
-    skipped: only for an output without shards, the bytes of text, and the number of records skipped
-    for each reason.
+    the vocabulary file, if one was used. job: the digest of the plan's part. text_bytes, skipped:
+    only without shards, the bytes of text, and the number of skipped records by reason.
     """
 
     encoding: str

@@ -3,6 +3,6 @@
 `blocks` reads the bytes of a path or URL, `follow` those of a growing file, and `compression`
 unpacks them. `splitters`, `json_lines` and `parquet_texts` split the text into documents; `reading`
 chooses among them. `inputs` combines these for each kind of input, `fingerprint` tells whether an
-input has changed, and `unit_ends` finds where units of a text end. This package does not depend on
-the formats of ids.
+input has changed, and `unit_ends` finds where units end. This package does not depend on formats of
+ids.
 """

@@ -173,8 +173,8 @@ class _Gzip(_Member):
 class _Zstandard(_Member):
     """The decompressor of the `zstandard` package.
 
-    The package's stream reader accepts a truncated frame as complete, so this uses decompressobj.
-    As decompressobj cannot limit its output, it is fed few bytes at a time.
+    Its stream reader accepts a truncated frame as complete, so this uses decompressobj, which
+    cannot limit its output and is fed few bytes at a time.
     """
 
     _rest = b""
@@ -214,10 +214,7 @@ def _zstd() -> _Member:
 
 
 def _begins_a_block(start: bytes) -> bool:
-    """Whether data that begins with BZh is bzip2, not text.
-
-    In bzip2 a block size follows, then the digits of pi, or of its root if the file is empty.
-    """
+    """Whether BZh does not begin a text. In bzip2 the block size follows, then pi or its root."""
     return start[4:10] in (b"1AY&SY", b"\x17rE8P\x90")
 
 

@@ -2,8 +2,8 @@
 
 When another file takes the name (rotation by rename), the old file is read to its end first, then
 the files rotated in between, then the new file. When the file is truncated (copytruncate), the rest
-of the old text is read from its copy first. All of this is one stream of bytes. The process polls,
-and sleeps between polls.
+of the old text is read from its copy first. All of this is one stream of bytes. Between two polls
+the process sleeps.
 
 Rotated files are those named PATH.1, PATH-20240101 and the like, in the order of their modification
 times. A file that was partly read is recognized by its contents, because names change and systems
@@ -31,7 +31,7 @@ from .blocks import BLOCK_SIZE, Waiting, read_once
 _SAMPLE = 1 << 12  # bytes at the start and before an offset, by which a file is recognized
 _SECOND = 10**9  # ns
 _ANEW = "with another output, the command starts with the text that exists now"
-_LOOKS = 5  # attempts before a file is considered lost: names change while a folder is listed
+_LOOKS = 5  # attempts to find a file: names change while a folder is listed
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _DATE = 6  # digits of the shortest date; fewer digits are a number that grows with age
 # Suffixes of rotated files. Other neighbours, such as app.log.lock, are not part of the log.
@@ -226,8 +226,7 @@ class Follower:
     def _is_same(self) -> bool:
         """Whether the open file still has the text that was read from it.
 
-        This is the only way to notice a file that was truncated and then written past our offset
-        between two polls.
+        If not, it was truncated, and perhaps written past our offset between two polls.
         """
         head = self._segments[-1].head
         tail = self._recent[-min(self._offset, _SAMPLE) :] if self._offset else b""
@@ -240,7 +239,7 @@ class Follower:
     # The next file
 
     def _switch(self) -> bool:
-        """Find the text after the end of the open file. False if there is none yet."""
+        """Find the text after the open file's end. False if there is none yet."""
         if self._fd >= 0:
             status = os.fstat(self._fd)
             if status.st_size < self._offset or not self._is_same():
@@ -283,7 +282,7 @@ class Follower:
                 return True
 
     def _open(self, one: _Rotated) -> bool:
-        """Begin to read a file. False if it is no longer the next one: the caller looks again."""
+        """Begin to read a file; False if it is no longer the next one."""
         try:
             fd = os.open(one.path, _READ)
         except FileNotFoundError:  # rotated again meanwhile
@@ -304,7 +303,7 @@ class Follower:
             if self._fd >= 0:
                 self._close_previous()
                 self._previous = _Previous(os.dup(self._fd), self._offset)
-            # With its head, the file is recognized even if it is truncated before it is read.
+            # By its head, the file is recognized even if it is truncated before it is read.
             self._begin(_Opened(fd, os.pread(fd, _SAMPLE, 0), b""), 0)
         return True
 
@@ -314,10 +313,7 @@ class Follower:
             os.close(previous.fd)
 
     def _check_previous(self) -> None:
-        """Raise CheckpointError if text was written to the previous file after we left it.
-
-        Closes that file if it has been removed.
-        """
+        """Raise CheckpointError if the previous file has grown; close it if it was removed."""
         if self._previous is None:
             return
         status = os.fstat(self._previous.fd)
@@ -389,7 +385,7 @@ class Follower:
         )
 
     def _open_marked(self, mark: Mark, failed: list[str]) -> _Opened | None:
-        """Open the file with this mark, or return None. failed: gets errors of unreadable files."""
+        """Open the file with this mark, or return None. failed: gets errors of other files."""
         found: list[tuple[os.stat_result, _Opened]] = []
         for one in self._files():
             if one.is_compressed:
@@ -402,7 +398,7 @@ class Follower:
                 pass
             except PermissionError as error:
                 failed.append(f"{shown(one.path)}: {error.strerror}")
-        # Several files may match: copies, or files with the same first lines if little was read.
+        # Copies match, too, and if little was read, files with the same first lines.
         same = [(status, one) for status, one in found if _inode(status) == mark.file]
         later = [(status, one) for status, one in found if status.st_mtime_ns >= mark.time]
         chosen = next((one for _, one in same or later or found[-1:]), None)
@@ -495,7 +491,7 @@ def _inode(status: os.stat_result) -> tuple[int, int]:
 
 
 def _siblings(path: str) -> list[os.DirEntry[str]]:
-    """The files named `path` with a suffix; none if the folder can be searched but not listed."""
+    """The files named `path` with a suffix; none if listing the folder is not permitted."""
     folder, name = os.path.split(path)
     with contextlib.suppress(PermissionError), os.scandir(folder) as entries:
         return [e for e in entries if e.name.startswith((f"{name}.", f"{name}-"))]

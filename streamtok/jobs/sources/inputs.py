@@ -177,7 +177,7 @@ class FileInput(ByteInput):
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
     ):
-        """path: a path, a URL, or "-". stop: end before this byte; the file must not be compressed.
+        """path: a path, a URL, or "-". stop: end before this byte of an uncompressed file.
 
         Raises OSError if it cannot be read.
         """

@@ -41,9 +41,9 @@ class JsonLines(Splitter):
     ):
         """name: the input, for errors. on_bad: called with bad lines; None: they are errors.
 
-        max_line: bytes; a longer line is an error. errors: treatment of invalid UTF-8 before a line
-        is parsed: "strict" makes the line a bad one, "replace" inserts U+FFFD, "surrogateescape"
-        keeps the bytes. A JSON escape of a lone surrogate becomes U+FFFD.
+        max_line: bytes; a longer line is an error. errors: for invalid UTF-8, before a line is
+        parsed: "strict" makes it a bad line, "replace" inserts U+FFFD, "surrogateescape" keeps the
+        bytes. A JSON escape of a lone surrogate becomes U+FFFD.
         """
         super().__init__(start)
         self._begins_text = start.at == 0

@@ -90,8 +90,8 @@ class ParquetTexts:
 
     @cached_property
     def unit_ends(self) -> list[int]:
-        """The row numbers at which units end: the first end of a row group after each multiple of
-        UNIT bytes of text, according to the metadata, and the end of the file.
+        """The rows at which units end: at the first row group after each multiple of UNIT bytes of
+        text (by the metadata), and at the end of the file.
         """
         found, size, before = [], 0, 0
         for group in range(self._metadata.num_row_groups):
@@ -189,13 +189,12 @@ class ParquetTexts:
 
     @cached_property
     def first_rows(self) -> list[int]:
-        """The number of the first row of each row group, and at the end the number of rows."""
+        """The number of the first row of each row group, and the number of all rows."""
         groups = range(self._metadata.num_row_groups)
         sizes = (self._metadata.row_group(group).num_rows for group in groups)
         return list(itertools.accumulate(sizes, initial=0))
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
         self._source.close()
 

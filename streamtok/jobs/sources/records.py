@@ -21,7 +21,6 @@ class BadRecord(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The kind and the detail."""
         return f"{self.kind}: {self.detail}" if self.detail else self.kind
 
 
@@ -42,8 +41,8 @@ OnBad: TypeAlias = Callable[[BadRecord], None]
 class Positions(NamedTuple):
     """The records that the documents of a group came from: consecutive ones, except for holes.
 
-    where: returns the name of a record by its number. first: number of the record of the first
-    document. holes: numbers of records that are not documents, in ascending order.
+    where: returns a record's name by number. first: number of the first document's record. holes:
+    numbers of records that are not documents, in ascending order.
     """
 
     where: Callable[[int], str]

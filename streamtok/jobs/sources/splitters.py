@@ -1,9 +1,9 @@
 """Splits a stream of bytes into documents: the whole stream is one, or delimiters separate them.
 
 A splitter takes blocks and returns parts. A part is a pair (text, whether the document ends there),
-or `Documents`: many whole documents in one buffer, so that small documents do not need a Python
-object each. Documents of any length pass through in parts, in bounded memory. Everything before the
-offset `consumed` has been returned, so a new splitter can continue from there.
+or `Documents`: many whole documents in one buffer, without a Python object for each. Documents of
+any length pass through in parts, in bounded memory. Everything before the offset `consumed` has
+been returned, so a new splitter can continue from there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where units of a text end: at the first cut at or after a multiple of UNIT bytes.
 
 A cut is the end of a document, or a clean cut inside one (`_core/scan/cuts.pxi`). The ends of units
-depend on the text alone. Every reader therefore finds the same ends, whether it reads a stream
-(`Divider`) or searches a file from any offset (`FindCut`).
+depend on the text alone, so every reader finds the same, in a stream (`Divider`) or in a file from
+any offset (`FindCut`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CleanCuts:
     def __init__(self, stream: StreamEncoder):
         self._cuts: Any = stream.encoding.definition.texts.cuts
         self._matcher: Any = stream.matcher
-        # Bytes on each side of an offset that determine whether it is a cut.
+        # A cut depends on this many bytes on each side.
         self.around = max(self._matcher.reach, _CHARACTER)
 
     def in_data(self, data: bytes, start: int, stop: int) -> int:
@@ -83,9 +83,9 @@ class Divider:
         """splitter: at the beginning of a unit. clean: None unless documents may be cut."""
         self._splitter = splitter
         self._clean = clean
-        self._at = splitter.consumed  # offset in the text of the next byte for the splitter
+        self._at = splitter.consumed  # offset in the text
         self._target = next_multiple(self._at)
-        # With clean cuts: bytes not passed to the splitter yet, and the last bytes before them.
+        # With clean cuts: bytes not passed on yet, and the last bytes before them.
         self._held = self._before = b""
 
     def split(self, block: bytes) -> Iterator[tuple[list[Part], bool]]:
@@ -116,7 +116,7 @@ class Divider:
     def _split_inside(
         self, block: bytes, clean: CleanCuts, around: int
     ) -> Iterator[tuple[list[Part], bool]]:
-        """around: bytes to hold back at the end, because the next block affects cuts in them."""
+        """around: bytes to hold back, because the next block affects cuts in them."""
         if not self._held and self._at + len(block) <= self._target - around:
             self._before = (self._before + block if len(block) < around else block)[-around:]
             yield self._feed(block), False

@@ -29,7 +29,7 @@ class NewObject(PartFile):
     ):
         """is_new: as for `upload`; the others as for PartFile.
 
-        Raises OSError for a store that shows incomplete objects.
+        Raises OSError as `check_writable`.
         """
         check_writable(url)
         self._is_new = is_new

@@ -36,7 +36,6 @@ class ObjectReader(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Set the position, as for any file."""
         before = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.size}[whence]
         self._at = max(before + offset, 0)
         return self._at
@@ -54,7 +53,6 @@ class ObjectReader(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        """Close the file."""
         if not self.closed:
             self._file.close()
         super().close()

@@ -1,8 +1,7 @@
 """Reads the sizes and bytes of objects in stores, and writes whole objects.
 
-An object appears when its last byte has arrived. It is written by one request, or by an upload in
-parts that is completed at the end and discarded if anything fails. The store's own library retries
-requests.
+An object appears when its last byte has arrived: it is written by one request, or by an upload in
+parts that is discarded if anything fails. The store's own library retries requests.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _ERRORS = (
 class Stored(NamedTuple):
     """The size and a tag of an object or a file, by which changes are detected.
 
-    tag: for an object, its version, or "" if the store has none; for a file, a digest of samples.
+    tag: an object's version, or "" if the store has none; a digest of samples of a file.
     """
 
     size: int

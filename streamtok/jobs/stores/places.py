@@ -57,7 +57,7 @@ def size_of(place: str) -> int:
 
 
 def exists(place: str) -> bool:
-    """Whether a file, object or folder exists. Raises OSError if a request to a store fails."""
+    """Whether something exists there. Raises OSError if a request to a store fails."""
     if not is_url(place):
         return os.path.exists(place)
     try:
@@ -98,9 +98,9 @@ def open_new(
 ) -> PartFile:
     """Open a new file or object for writing, which appears when it is complete.
 
-    is_new: publishing it raises FileExistsError if the store has the object by then; files of this
-    machine are replaced. The others are as for PartFile; another process cannot continue an object
-    in a store. Raises OSError; existing files are then unchanged.
+    is_new: publishing raises FileExistsError if a store has the object by then. The others are as
+    for PartFile; no other process can continue an object. Raises OSError; existing files are then
+    unchanged.
     """
     if is_url(place):
         return NewObject(place, is_new=is_new, **how)
@@ -108,10 +108,10 @@ def open_new(
 
 
 def create(place: str, blocks: Iterable[bytes]) -> None:
-    """Write a file or object that does not exist yet. Raises OSError.
+    """Write a new file or object. Raises FileExistsError if a store has the object, OSError.
 
-    Raises FileExistsError if a store has the object. A file of this machine is replaced: the caller
-    has checked that it does not exist, and other writers write the same contents.
+    A file of this machine is replaced: the caller has checked that it does not exist, and other
+    writers write the same contents.
     """
     with open_new(place, is_new=True) as file:
         kept = bytearray()  # blocks may be lines

@@ -28,10 +28,7 @@ def join(folder: str, *names: str) -> str:
 
 
 def check_writable(url: str) -> None:
-    """Raise OSError unless objects in this kind of store appear when they are complete.
-
-    Also raises it for a URL that ends with a slash.
-    """
+    """Raise OSError for a folder, or for a store in which incomplete objects are visible."""
     scheme = url.partition("://")[0].lower()
     if scheme not in _WRITABLE:
         known = ", ".join(f"{one}://" for one in ("s3", "gs", "az", "memory"))
