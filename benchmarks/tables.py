@@ -74,7 +74,7 @@ class Results:
         ]  # fmt: skip
 
     def spread(self) -> str:
-        """The median, over contenders, of half the range of unseen samples over their median."""
+        """The median of: half the range of a contender's unseen samples over their median."""
         spreads = []
         for kind, text, peer, mode in self.by:
             found = self.figures(kind, text, (peer, mode), "unseen", "mb_s").values()

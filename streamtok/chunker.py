@@ -116,15 +116,15 @@ class StreamEncoder(FastStreamEncoder):
         allowed, disallowed, errors = self._settings
         if allowed or disallowed:
             raise ValueError(
-                "this stream looks for special tokens in text: one that takes a Control or a "
-                "Prompt is made with disallowed_special=() and without allowed_special"
+                "this stream looks for special tokens in text: for a Control or a Prompt, make "
+                "it with disallowed_special=() and without allowed_special"
             )
         prompts = definition.prompts
         if not (tail.bytes_in or tail.tokens_out):
             return prompts.tail(errors, self._template)
         if tail.changer is not None or prompts.control & definition.specials.added.keys():
             raise ValueError(
-                "this stream took text in as no part of a prompt, so control tokens in it may have "
+                "this stream has encoded text outside a prompt, so control tokens in it may have "
                 "become ids: begin a stream of a prompt with a Control or a Prompt, such as "
                 "stream.encode(Prompt())"
             )
@@ -183,8 +183,8 @@ class StreamEncoder(FastStreamEncoder):
         if trace is None:
             if tail.bytes_in or tail.tokens_out or self.pending:
                 raise ValueError(
-                    "this stream took text in before its offsets were asked for, and did not count "
-                    "its characters; call encode_with_offsets from the first chunk on"
+                    "this stream has encoded text without counting its characters; call "
+                    "encode_with_offsets from the first chunk on"
                 )
             trace = BEGINNING
         draft = tail.copy() if prompt_of(chunk) is None else self._prompt_tail()
@@ -296,7 +296,7 @@ class StreamEncoder(FastStreamEncoder):
         """
         if self._trace is not None:
             raise StateError(
-                "a stream that gives offsets cannot be saved or pickled: copy() it, or begin the "
+                "a stream that tracks offsets cannot be saved or pickled: copy() it, or begin the "
                 "text again"
             )
         return seal(self._state_key(self._tail.finder is not None) + self._reserve())

@@ -70,7 +70,7 @@ class Encoding(FastEncoding):
     definition: Definition
     """The parts that streams, answers and formats use."""
 
-    _origin: tuple[Any, ...] | None = None  # the call by which a pickle gets the same object
+    _origin: tuple[Any, ...] | None = None  # (function, arguments) of a pickle that is a reference
 
     def __init__(
         self,
@@ -453,7 +453,7 @@ class Encoding(FastEncoding):
 
         if self.definition.rules != NO_RULES:
             raise ValueError(
-                f"encode_with_unstable is tiktoken's and does not know {self.definition.rules}"
+                f"encode_with_unstable is tiktoken's and does not support {self.definition.rules}"
             )
         matcher = self.definition.specials.matcher(allowed_special, disallowed_special)
         return encode_with_unstable(self.definition, text, matcher)
@@ -759,7 +759,7 @@ class Encoding(FastEncoding):
         errors: str = "strict",
         add_special_tokens: bool = False,
     ) -> TextTokens:
-        """TextTokens: the tokens of a text, to look at: boxes in a notebook, bars with print().
+        """TextTokens: the tokens of a text for display: boxes in a notebook, bars with print().
 
         Each has its id, bytes, rank and span; `as_json()` returns plain values. By default, special
         tokens in the text are plain text. Raises as `encode_with_offsets`.

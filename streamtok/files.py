@@ -112,7 +112,7 @@ def is_private(status: os.stat_result) -> bool:
 def open_own(path: str, flags: int) -> int:
     """Open an existing file of ours; return its descriptor.
 
-    Raises FileNotFoundError if there is nothing, ForeignFileError if it is not ours, OSError.
+    Raises FileNotFoundError, ForeignFileError if the file is not ours, OSError.
     """
     try:
         fd = os.open(path, flags | OWN_FLAGS)

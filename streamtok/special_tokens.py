@@ -1,7 +1,7 @@
 """Special tokens, and what the settings of a call do with them.
 
-If several begin at the same offset, the longest wins. In tiktoken the first in the order of a hash
-table wins.
+If several begin at the same offset, the longest wins. In tiktoken, the order of a hash table
+decides.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SpecialTokens:
         return self._made(self.texts, frozenset())
 
     def matcher(self, allowed: AllowedSpecial, disallowed: DisallowedSpecial) -> SpecialMatcher:
-        """The matcher for the settings of a call. Raises TypeError, ValueError for invalid ones."""
+        """The matcher for the settings of a call. Raises TypeError or ValueError."""
         # Most calls use these settings. With thousands of added tokens, building the sets takes
         # longer than encoding a page.
         if disallowed is ALL or (disallowed == () and isinstance(disallowed, tuple)):
@@ -99,7 +99,7 @@ class SpecialTokens:
         refused = _strings("disallowed_special", () if setting is None else setting)
         if "" in refused:
             raise ValueError(
-                "disallowed_special has the empty str, which is in every text: leave it out.\n"
+                "disallowed_special contains the empty str, which is in every text: leave it out.\n"
                 "(Encountered text corresponding to disallowed special token ''.)"
             )
         return refused

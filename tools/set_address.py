@@ -20,7 +20,9 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\((?![a-z]+:|#)([^()\s]+
 
 
 def with_urls(pyproject: str, address: str, tag: str) -> str:
-    """The text of pyproject.toml with `[project.urls]` added. Raises ValueError if it has them."""
+    """The text of pyproject.toml with `[project.urls]` added. Raises ValueError if it has them
+    already.
+    """
     if (
         "[project.urls]" in pyproject
         or not pyproject.count(_TABLE) == pyproject.count(_README) == 1

@@ -18,9 +18,9 @@ __all__ = ["Counter"]
 class Counter(OneCall):
     """Counts the tokens of one text, chunk by chunk, as `Encoding.count` does for the whole.
 
-    A chunk is str or bytes-like; bytes may be cut anywhere. It may be a Prompt as for
-    `StreamEncoder`. An exception leaves the counter as it
-    was before the call. One thread at a time: a call during another one raises StreamInUseError.
+    A chunk is str or bytes-like; bytes may be cut anywhere. It may be a Prompt, as for
+    `StreamEncoder`. An exception leaves the counter as it was before the call. One thread at a
+    time: a call during another one raises StreamInUseError.
 
     >>> counter = enc.counter()
     >>> counter.update("hello wor"), counter.total, counter.estimate

@@ -79,8 +79,8 @@ class Document:
         self._template = settings.template
         self._cuts = settings.definition.texts.cuts
         self._blocks: list[_Block] = []
-        self._totals = [_Totals()]  # before each block; the rest is computed on demand
-        self._whole: _Totals | None = _Totals()  # after the last block, once computed
+        self._totals = [_Totals()]  # before each block, computed on demand
+        self._whole: _Totals | None = _Totals()  # after the last block, or None
         self.append(text)
 
     @property

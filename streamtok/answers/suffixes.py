@@ -1,11 +1,11 @@
 """The longest suffix of a text that fits a budget.
 
 The whole text is encoded. Let the *limit* be where its last budget + 1 tokens begin. The search
-starts at the last *clean cut* (`_core/scan/cuts.pxi`) before the limit: the ids of the text on its
-two sides are those of the whole, so every longer suffix has more ids than the budget. Suffixes are
-tried from there, longest first. If there are many before the limit, as in an encoding without cuts,
-most are skipped by a lower bound: the fewest tokens that can spell a suffix. One pass from the end
-of the text computes it for all suffixes.
+starts at the last *clean cut* (`_core/scan/cuts.pxi`) before the limit: the ids of its two sides
+are those of the whole, so every longer suffix has more ids than the budget. Suffixes are tried from
+there, longest first. If there are many before the limit, as in an encoding without cuts, most are
+skipped by a lower bound: the fewest tokens that can spell a suffix. One pass from the end of the
+text computes it for all suffixes.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int
         prefixes = Prefixes(settings, TextWindow(part))
         if n_before * len(part) > _MOST_WORK:
             raise ValueError(
-                f"{len(part):,} characters before the end of the text, encoding cannot begin "
-                "yet: this encoding changes text, or drops parts of it. Cut the text first, "
-                'or take its beginning (side="right")'
+                f"encoding cannot begin within the last {len(part):,} characters: this encoding "
+                "changes text, or drops parts of it. Cut the text first, or keep its beginning "
+                '(side="right")'
             )
         starts = character_ends(part, 0 if base else 1, len(part))[:-1]
     else:

@@ -52,7 +52,7 @@ class Settings:
         self._allowed = allowed_special
 
     def of(self, text: Any) -> tuple[Settings, Any]:
-        """(settings, text): for a Prompt or a t-string, the settings for prompts and a Prompt.
+        """(settings, text): of a Prompt or t-string, those for prompts, and the text as a Prompt.
 
         Raises UnsupportedPromptError, and ValueError for settings that contradict a prompt.
         """

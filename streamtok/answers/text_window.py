@@ -112,7 +112,7 @@ class TextWindow:
         return part if self.is_str else bytes(part)
 
     def text_at(self, start: int, stop: int) -> Any:
-        """As `at`, but with the str of a Prompt."""
+        """As `at`, but a Prompt is returned as a str."""
         part = self.at(start, stop)
         return str(part) if isinstance(part, Prompt) else part
 

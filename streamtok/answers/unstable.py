@@ -34,7 +34,7 @@ def encode_with_unstable(
     stable, rest = _stable_and_rest(definition, text, matcher)
     if len(rest) > _MOST:
         raise ValueError(
-            f"encode_with_unstable answers for a last pre-token of at most {_MOST} bytes; this one "
+            f"encode_with_unstable takes a last pre-token of at most {_MOST} bytes; this one "
             f"has {len(rest)}. A stream_encoder has no such limit"
         )
     if not rest:

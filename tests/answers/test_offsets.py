@@ -234,7 +234,7 @@ def test_a_stream_that_gives_offsets_is_not_saved() -> None:
     followed = GPT2.stream_encoder()
     assert followed.encode_with_offsets("naïve te")[0].tolist() == GPT2.encode("naïve")
     for save in (followed.getstate, lambda: pickle.dumps(followed)):
-        with pytest.raises(StateError, match="gives offsets cannot be saved"):
+        with pytest.raises(StateError, match="tracks offsets cannot be saved"):
             save()
     assert followed.copy().encode_with_offsets("xt", final=True)[1].tolist() == [[5, 10]]
     followed.setstate(plain.getstate())

@@ -49,7 +49,7 @@ REFUSED: list[tuple[Call, tuple[Any, ...], type[Exception], str]] = [
         with_rules(1, "NFC").truncate,
         ("e\u0301" * 10_000, 9, "left"),
         ValueError,
-        "encoding cannot begin yet: this encoding changes text",
+        "encoding cannot begin within the last 20,000 characters: this encoding",
     ),
     *(
         (call, arguments, streamtok.UnsupportedPatternError, "look-behind '\\(\\?<='")

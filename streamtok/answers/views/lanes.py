@@ -36,7 +36,7 @@ class NaiveToken(NamedTuple):
     is_wrong: bool  # the whole text does not have this id there
 
     def as_json(self) -> dict[str, Any]:
-        """dict: that of the token, with `start` and `is_wrong`."""
+        """dict: the token's values, `start` and `is_wrong`."""
         return {**self.token.as_json(), "start": self.start, "is_wrong": self.is_wrong}
 
 
@@ -53,7 +53,7 @@ class ExactToken(NamedTuple):
     reason: Reason
 
     def as_json(self) -> dict[str, Any]:
-        """dict: that of the token, with `byte_span` and `reason`."""
+        """dict: the token's values, `byte_span` and `reason`."""
         span = [self.start, self.stop]
         return {**self.token.as_json(), "byte_span": span, "reason": self.reason}
 

@@ -45,7 +45,7 @@ class PlacedToken(NamedTuple):
     last_character: int  # exclusive, as `stop`
 
     def as_json(self) -> dict[str, Any]:
-        """dict: that of the token, with `byte_span` and `character_span`."""
+        """dict: the token's values, `byte_span` and `character_span`."""
         return {
             **self.token.as_json(),
             "byte_span": [self.start, self.stop],

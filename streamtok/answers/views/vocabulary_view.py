@@ -56,7 +56,7 @@ class Unreachable:
         return is_utf8(self.token.bytes)
 
     def as_json(self) -> dict[str, Any]:
-        """dict: that of the token, with `becomes` and `is_utf8`."""
+        """dict: the token's values, `becomes` and `is_utf8`."""
         return {**self.token.as_json(), "becomes": self.ids, "is_utf8": self.is_utf8}
 
 
