@@ -203,8 +203,9 @@ class Tokenizer:
         padding = self._real.padding
         if padding is not None:
             names = ("direction", "pad_id", "pad_type_id", "pad_token")
+            longest = max(map(len, rows), default=0)
             for row in rows:
-                row.pad(max(map(len, rows)), **{name: padding[name] for name in names})
+                row.pad(longest, **{name: padding[name] for name in names})
         return rows
 
     def encode_batch(

@@ -66,13 +66,13 @@ class DecodeStream:
         return text or None
 
     def _step_real(self, tokenizer: Any, id: int | Sequence[int]) -> str | None:
-        new = _ids_in(id)
+        new = id if type(id) is int and 0 <= id <= _MAX_ID else _ids_in(id)
         if self._real is None:
             before = self._ids if self._pending is None else []
             self._real = RealStream(before, skip_special_tokens=self.skip_special_tokens)
         if type(tokenizer) is Tokenizer:
             tokenizer = tokenizer.real
-        return self._real.step(tokenizer, new) if new else None
+        return None if new == [] else self._real.step(tokenizer, new)
 
     def _begin(self, compiled: Compiled) -> None:
         """Feed the ids before the first step, from the last one that has text of its own: all
