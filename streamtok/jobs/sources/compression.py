@@ -214,7 +214,7 @@ def _zstd() -> _Member:
 
 
 def _begins_a_block(start: bytes) -> bool:
-    """Whether BZh does not begin a text. In bzip2 the block size follows, then pi or its root."""
+    """Whether BZh begins bzip2, not text: the block size follows, then pi or its root."""
     return start[4:10] in (b"1AY&SY", b"\x17rE8P\x90")
 
 

@@ -76,7 +76,7 @@ class JsonLines(Splitter):
             lines = None
         if lines is not None:
             self._add_fast(texts, lines)
-        else:  # only some of the lines may be bad
+        else:  # perhaps only some of the lines are bad
             for line in data[:-1].split(b"\n"):
                 self._add(texts, line)
         self._data = b""
