@@ -104,9 +104,9 @@ def can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
         joined = "\0".join(other)
         if max(map(len, group)) > _MAX_COMPARED or len(group) * len(joined) > _MAX_COMPARISONS:
             return True
-        beginnings = {text[:i] for text in other for i in range(1, len(text) + 1)}
+        prefixes = {text[:i] for text in other for i in range(1, len(text) + 1)}
         for text in group:
-            if text in joined or any(text[i:] in beginnings for i in range(len(text))):
+            if text in joined or any(text[i:] in prefixes for i in range(len(text))):
                 return True
     return False
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..prompts import Prompt
     from .rules import TokenFlags
 
-__all__ = ["ControlFinder", "Sought"]
+__all__ = ["ControlFinder", "SoughtToken"]
 
 _RUNS_KEPT = 1024  # cached runs of control, which templates repeat
 _LONGEST_KEPT = 4096  # characters of a cached run
@@ -43,7 +43,7 @@ class Run(NamedTuple):
         return len(self.data) - self.held
 
 
-class Sought(NamedTuple):
+class SoughtToken(NamedTuple):
     """A token to search for in control."""
 
     text: str
@@ -55,7 +55,7 @@ class Sought(NamedTuple):
 class _Search:
     """Finds some tokens in bytes; the tokens are given in order of preference."""
 
-    def __init__(self, tokens: Sequence[Sought]) -> None:
+    def __init__(self, tokens: Sequence[SoughtToken]) -> None:
         texts = frozenset(token.text for token in tokens)
         self._matcher = SpecialMatcher([(token.text, token.id) for token in tokens], texts, ())
         self._given = [
@@ -93,7 +93,7 @@ class _Search:
 class ControlFinder:
     """Turns chunks with control into the core's input. Immutable except for a cache."""
 
-    def __init__(self, tokens: Sequence[Sought], normalized: Sequence[Sought]) -> None:
+    def __init__(self, tokens: Sequence[SoughtToken], normalized: Sequence[SoughtToken]) -> None:
         """tokens: found first; normalized: found in the text between those."""
         self._first, self._second = _Search(tokens), _Search(normalized)
         # Characters after a position that may belong to a token before it, or touch one.

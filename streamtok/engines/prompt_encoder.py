@@ -26,7 +26,7 @@ from ..errors import UnsupportedPromptError
 from ..prompts import Control, Prompt
 from ..threads import check_threads
 from .changing import ChangingEngine
-from .control_finder import ControlFinder, Sought
+from .control_finder import ControlFinder, SoughtToken
 from .protocol import NO_LIMIT
 from .rules import MARK, TokenFlags
 from .template import NO_TEMPLATE, Template
@@ -64,7 +64,7 @@ class PlainTexts:
         """
         flags = dict(rules.token_flags)
         self.tokens = [
-            Sought(text, id, flags.get(text, _NO_FLAGS), text in control)
+            SoughtToken(text, id, flags.get(text, _NO_FLAGS), text in control)
             for text, id in specials.preferred
             if text in control or text in specials.added
         ]
@@ -197,7 +197,7 @@ def repaired_prompt(prompt: Prompt) -> Prompt:
     return Prompt(*[Control(text) if control else text for text, control in parts])
 
 
-def _check_normalized(tokens: Iterable[Sought], normalizer: Normalizer) -> None:
+def _check_normalized(tokens: Iterable[SoughtToken], normalizer: Normalizer) -> None:
     """Raise UnsupportedPromptError if one of `tokens`, found in normalized text only, is control.
 
     An exception is a normalizer that only replaces single characters by others, none in a token.

@@ -93,7 +93,7 @@ def characters_of(
         is_source = odd is not None and bool(chunk)
         if is_source or not (partial or (keeps and has_surrogate(text, 0, len(text)))):
             if odd is not None and text is not chunk:
-                _note_pairs(chunk, before.end, errors, odd)
+                _add_pairs(chunk, before.end, errors, odd)
             taken = BytesTaken(b"", bytes_in + utf8_size(text), grown)
             return taken, partial.decode("utf-8", "surrogateescape") + text
         chunk = text.encode("utf-8", "surrogateescape")
@@ -112,7 +112,7 @@ def characters_of(
     size = len(data) - len(partial)
     if errors == "replace" and "\ufffd" in text:
         grown += utf8_size(text) - size
-        _note_repaired(data[:size], before.reached, odd)
+        _add_repaired(data[:size], before.reached, odd)
     return BytesTaken(partial, bytes_in, grown), text
 
 
@@ -130,7 +130,7 @@ def _decode_begun(data: bytes, final: bool, errors: str) -> tuple[str, bytes]:
         raise
 
 
-def _note_pairs(text: str, at: int, errors: str, odd: list[Odd]) -> None:
+def _add_pairs(text: str, at: int, errors: str, odd: list[Odd]) -> None:
     """Add the surrogate pairs of `text`, each of which is one character. at: its offset."""
     last = 0
     for match in _PAIR.finditer(text):
@@ -146,17 +146,17 @@ class _Sizes(threading.local):
 _sizes = _Sizes()
 
 
-def _note_size(error: UnicodeError) -> tuple[str, int]:
+def _add_size(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeDecodeError)
     assert _sizes.found is not None
     _sizes.found.append((error.start, error.end))
     return "\ufffd", error.end
 
 
-codecs.register_error("streamtok.replace", _note_size)
+codecs.register_error("streamtok.replace", _add_size)
 
 
-def _note_repaired(data: bytes, at: int, odd: list[Odd] | None) -> None:
+def _add_repaired(data: bytes, at: int, odd: list[Odd] | None) -> None:
     """Add the spans of `data`, which begins at `at`, that U+FFFD replaces."""
     if odd is None:
         return
@@ -223,17 +223,17 @@ class SourceText(NamedTuple):
         if UNITS[number] == "byte":
             sizes = weights = np.ones(sizes.sum(), np.int64)
         begins = np.cumsum(sizes) - sizes
-        left_out: list[int] = []
+        dropped: list[int] = []
         for at, n_bytes, n_characters in self.odd:
             index = int(np.searchsorted(begins, at - self.at))
             if UNITS[number] == "character":
                 weights[index] = n_characters
             elif UNITS[number] == "byte" and n_characters == 1:  # a pair keeps its four bytes
                 weights[index] = n_bytes
-                left_out += index + 1, index + 2
-        units = np.cumsum(np.insert(np.delete(weights, left_out), 0, 0))
+                dropped += index + 1, index + 2
+        units = np.cumsum(np.insert(np.delete(weights, dropped), 0, 0))
         end = [_n_bytes(self.text)]
-        return np.concatenate([np.delete(begins, left_out), end]), units
+        return np.concatenate([np.delete(begins, dropped), end]), units
 
     def forget(self, before: int) -> SourceText:
         """The text without the characters before byte `before` of the encoded text."""

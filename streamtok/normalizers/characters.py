@@ -13,7 +13,7 @@ import numpy as np
 
 from ..vocabulary.byte_alphabet import CHARACTERS
 from .char_sets import lower_case_pairs, one_of, ranges_of, ranges_of_characters
-from .edges import BLANKS
+from .edges import WHITE_SPACE
 from .growth import Growth
 from .step import Interest, Ranges, Step
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 NMT_DROPPED = [(1, 8), (0xB, 0xB), (0xE, 0x1F), (0x7F, 0x7F), (0x8F, 0x8F), (0x9F, 0x9F)]
-NMT_BLANKS = "\t\n\f\r\u1680\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u2581\ufeff\ufffd"
+NMT_SPACES = "\t\n\f\r\u1680\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u2581\ufeff\ufffd"
 CHINESE = [
     *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF)),
     *((0x2A700, 0x2B81F), (0x2B920, 0x2CEAF), (0x2F800, 0x2FA1F)),
@@ -104,29 +104,29 @@ class BertChinese(CharacterStep):
         return f" {char} "
 
 
-class _Blanking(CharacterStep):
+class _Cleaner(CharacterStep):
     """Removes some characters and replaces others by a space."""
 
-    __slots__ = ("_blanks",)
+    __slots__ = ("_spaces",)
 
-    def __init__(self, dropped: Ranges, blanks: str) -> None:
-        super().__init__([*dropped, *ranges_of_characters(blanks)])
-        self._blanks = blanks
+    def __init__(self, dropped: Ranges, spaces: str) -> None:
+        super().__init__([*dropped, *ranges_of_characters(spaces)])
+        self._spaces = spaces
 
     def become(self, char: str) -> str:
-        return " " if char in self._blanks else ""
+        return " " if char in self._spaces else ""
 
 
-class Nmt(_Blanking):
-    """Removes some control characters; each character of NMT_BLANKS becomes a space."""
+class Nmt(_Cleaner):
+    """Removes some control characters; each character of NMT_SPACES becomes a space."""
 
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(NMT_DROPPED, NMT_BLANKS)
+        super().__init__(NMT_DROPPED, NMT_SPACES)
 
 
-class BertClean(_Blanking):
+class BertClean(_Cleaner):
     """Removes U+FFFD and the control, format and private characters (Cc, Cf, Co) of Unicode 8.0.
 
     Tab, newline, carriage return and all white space that is not a control character become spaces.
@@ -135,7 +135,8 @@ class BertClean(_Blanking):
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(ranges_of("bert_controls"), BLANKS.translate(dict.fromkeys(b" \v\f\x85")))
+        spaces = WHITE_SPACE.translate(dict.fromkeys(b" \v\f\x85"))
+        super().__init__(ranges_of("bert_controls"), spaces)
 
 
 class ByteLetters(CharacterStep):

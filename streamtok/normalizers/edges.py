@@ -12,10 +12,10 @@ import re
 from .growth import Growth, n_bytes
 from .step import BEGIN, END, FIRST, Interest, Step
 
-__all__ = ["BLANKS", "PREFIX_SPACE", "JoinedSpaces", "MetaspaceText", "Prepend", "Strip"]
+__all__ = ["PREFIX_SPACE", "WHITE_SPACE", "JoinedSpaces", "MetaspaceText", "Prepend", "Strip"]
 
 # Unicode's White_Space. `str.strip()` would also remove U+001C to U+001F.
-BLANKS = (
+WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
@@ -89,13 +89,13 @@ class Strip(Step):
     def interest(self) -> Interest:
         if not self.left and not self.right:
             return Interest()
-        blanks = [(ord(blank), ord(blank)) for blank in BLANKS]
-        return Interest(holds=blanks, joins=blanks, at_begin=self.left, at_end=self.right)
+        spaces = [(ord(char), ord(char)) for char in WHITE_SPACE]
+        return Interest(holds=spaces, joins=spaces, at_begin=self.left, at_end=self.right)
 
     def apply(self, text: str, where: int) -> str:
         if self.left and where & BEGIN:
-            text = text.lstrip(BLANKS)
-        return text.rstrip(BLANKS) if self.right and where & END else text
+            text = text.lstrip(WHITE_SPACE)
+        return text.rstrip(WHITE_SPACE) if self.right and where & END else text
 
 
 class JoinedSpaces(Step):

@@ -38,7 +38,7 @@ SAME = -1
 JOINS_ANY, HOLDS_ANY, EMPTY, LATER, GONE = 4, 8, 16, 32, 64
 _MOST_PEELED = 16  # characters of a piece
 _LONGEST_PEELED = 512  # characters of an element
-_MOST_LEFT_OUT = 64
+_MOST_REMOVED = 64
 
 
 class Element(NamedTuple):
@@ -63,7 +63,7 @@ class CodePoints:
         return at >= 0 and ord(char) <= self.ranges[at][1]
 
 
-class _Asked:
+class _StepContext:
     """A step, and the characters whose neighbours matter to it."""
 
     def __init__(self, step: Step, bit: int) -> None:
@@ -92,15 +92,15 @@ class Elements:
                 f"most {MOST_CARING} are allowed"
             )
         bits = iter(1 << number for number in range(MOST_CARING))
-        self._asked = [
-            _Asked(step, next(bits) if one.has_neighbours else 0)
+        self._steps = [
+            _StepContext(step, next(bits) if one.has_neighbours else 0)
             for step, one in zip(steps, interests, strict=True)
         ]
         self._n_first = len(first.steps) if second else len(steps)
         self.asks_for_begin = any(one.at_begin for one in interests)
         self.asks_for_end = any(one.at_end for one in interests)
         self.joins_any = any(one.joins_any for one in interests)
-        # Characters that may change, join any text before them, or hold any text after them,
+        # Characters that may change, join the text before them, or hold any text after them,
         self.learned = CodePoints(
             *(one.changes for one in interests),
             *(one.joins for one in interests),
@@ -114,8 +114,8 @@ class Elements:
         """The result for an element at this position, with its bits."""
         text = source
         joins = holds = flags = 0
-        for number, step in enumerate(self._asked):
-            if number == self._n_first and where & FIRST and self._begins_left_out(source, where):
+        for number, step in enumerate(self._steps):
+            if number == self._n_first and where & FIRST and self._removes_start(source, where):
                 where &= ~FIRST
                 flags |= LATER
             if not text:
@@ -132,9 +132,9 @@ class Elements:
         if not text:
             flags |= GONE | EMPTY * (where & BEGIN)
         if (
-            self._n_first == len(self._asked)
+            self._n_first == len(self._steps)
             and where & FIRST
-            and self._begins_left_out(source, where)
+            and self._removes_start(source, where)
         ):
             flags |= LATER
         pieces = self._pieces(source, where, text)
@@ -142,23 +142,23 @@ class Elements:
 
     def apply(self, text: str, where: int) -> str:
         """The result of all steps for a text; `ask` must agree with it."""
-        is_later = where & FIRST and self._begins_left_out(text, where)
+        is_later = where & FIRST and self._removes_start(text, where)
         return self._made_of(text, where, bool(is_later))
 
     def _made_of(self, text: str, where: int, is_later: bool) -> str:
-        for number, step in enumerate(self._asked):
+        for number, step in enumerate(self._steps):
             if number == self._n_first and is_later:
                 where &= ~FIRST
             text = step.apply(text, where)
         return text
 
-    def _begins_left_out(self, source: str, where: int) -> bool:
+    def _removes_start(self, source: str, where: int) -> bool:
         """Whether the first normalizer removes text before the first text of its result."""
-        steps = self._asked[: self._n_first]
+        steps = self._steps[: self._n_first]
         whole = _through(steps, source, where)
         if not whole:
             return bool(source)
-        for size in range(1, min(len(source), _MOST_LEFT_OUT)):
+        for size in range(1, min(len(source), _MOST_REMOVED)):
             if not _through(steps, source[:size], where & ~END) and whole in (
                 _through(steps, source[size:], where),
                 _through(steps, source[size:], where & END),
@@ -171,7 +171,7 @@ class Elements:
 
         Each piece, processed by itself, becomes its text.
         """
-        is_later = bool(where & FIRST and self._begins_left_out(source, where))
+        is_later = bool(where & FIRST and self._removes_start(source, where))
         while 1 < len(source) <= _LONGEST_PEELED and text and text != source:
             for size in range(1, min(len(source), _MOST_PEELED + 1)):
                 left, right = source[:-size], source[-size:]
@@ -190,7 +190,7 @@ class Elements:
         yield text, source
 
 
-def _through(steps: list[_Asked], text: str, where: int) -> str:
+def _through(steps: list[_StepContext], text: str, where: int) -> str:
     for step in steps:
         text = step.apply(text, where)
     return text

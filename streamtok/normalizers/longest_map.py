@@ -34,8 +34,8 @@ class _Map:
         if sum(len(symbol) ** 2 for symbol in symbols) > MOST_SYMBOLS:
             raise ValueError("the user-defined symbols are too long together")
         self.symbols = frozenset(symbols)
-        self.key_beginnings = {key[:n] for key in self.keys for n in range(1, len(key))}
-        self.symbol_beginnings = {key[:n] for key in symbols for n in range(1, len(key))}
+        self.key_prefixes = {key[:n] for key in self.keys for n in range(1, len(key))}
+        self.symbol_prefixes = {key[:n] for key in symbols for n in range(1, len(key))}
         # The next offset where a key or symbol may begin: one with a single character, or the first
         # character of a longer one, followed by a possible second character.
         names = [*self.keys, *symbols]
@@ -46,16 +46,16 @@ class _Map:
 
     def found(self, text: str, at: int) -> tuple[str, int]:
         """The replacement of the text at an offset, and the end of that text."""
-        for known, beginnings in (
-            (self.symbols, self.symbol_beginnings),
-            (self.keys, self.key_beginnings),
+        for known, prefixes in (
+            (self.symbols, self.symbol_prefixes),
+            (self.keys, self.key_prefixes),
         ):
             longest = 0
             for end in range(at + 1, len(text) + 1):
                 part = text[at:end]
                 if part in known:
                     longest = end
-                if part not in beginnings:
+                if part not in prefixes:
                     break
             if longest:
                 part = text[at:longest]

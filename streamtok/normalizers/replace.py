@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 
 from .char_sets import one_of
-from .edges import BLANKS
+from .edges import WHITE_SPACE
 from .growth import Growth, n_bytes
 from .step import Interest, Step
 
@@ -119,7 +119,7 @@ def _members(spelled: str) -> list[tuple[int, int]]:
         if first == "\\s":
             if last:
                 raise ValueError(f"the set {spelled!r} is not supported")
-            ranges += [(ord(char), ord(char)) for char in BLANKS]
+            ranges += [(ord(char), ord(char)) for char in WHITE_SPACE]
             continue
         low = _char(first)
         high = _char(last) if last else low

@@ -73,12 +73,12 @@ def derive_windows(pattern: Automaton) -> Windows | None:
                 best = found
         if best is not None:
             best = _with_flags(pattern, ascii_classes, best, work)
-    except _TooMuch:
+    except _WorkExceeded:
         pass
     return best
 
 
-class _TooMuch(Exception):
+class _WorkExceeded(Exception):
     """The work exceeds its limit."""
 
 
@@ -91,7 +91,7 @@ class _Work:
     def spend(self, cells: int) -> None:
         self.cells -= cells
         if self.cells < 0:
-            raise _TooMuch
+            raise _WorkExceeded
 
 
 def _single(ascii_classes: npt.NDArray[np.int64]) -> list[int]:
@@ -291,8 +291,8 @@ def _decisions(pattern: Automaton, states: list[int], members: list[int]) -> Uin
     ends_at_third = may_end & (state == 0)
     ends_later = accepts[state, c3]
     state_3 = transitions[state, c3]
-    goes_on = (state != 0) & (ends_later | ((state_3 != 0) & settled[state_3]) | ~may_end)
-    fresh_begins = may_end & ~goes_on
+    continues = (state != 0) & (ends_later | ((state_3 != 0) & settled[state_3]) | ~may_end)
+    fresh_begins = may_end & ~continues
     fresh_absent = (state != 0) & ((state_3 != 0) | ends_later | ~may_end)
     fresh_begins |= ends_at_third
 

@@ -41,7 +41,7 @@ class Vocabulary:
     - `ties`: groups of tokens with the same priority;
     - `decode_only`: ids that can be decoded, but that no text is encoded to.
 
-    A vocabulary with a `model` merges symbols, or nothing (WordPiece, WordLevel, Unigram).
+    A vocabulary with a `model` merges symbols, or has no merges (WordPiece, WordLevel, Unigram).
 
     >>> vocabulary = Vocabulary.from_ranks({bytes([b]): b for b in range(256)} | {b"ab": 256})
     >>> len(vocabulary), vocabulary.to_ranks()[b"ab"]
