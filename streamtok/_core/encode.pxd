@@ -62,7 +62,7 @@ cdef struct Text:
     size_t size
     Py_buffer view
     bint has_view
-    void* owner         # a bytes object that holds the data, or NULL
+    void* owner         # bytes object that holds the data, or NULL
 
 cdef const void* hash_secret() noexcept     # for the hash tables of this unit
 
@@ -74,13 +74,13 @@ cdef int text_open(Text* text, TextBuffer* buffer, object data, str errors) exce
 cdef void text_close(Text* text) noexcept
 cdef str explain(u8 byte, i32 why)
 
-# Models that produce ids other than by merging bytes (models/)
+# Models beyond merging bytes (models/)
 
-cdef struct ScanTables      # below
+cdef struct ScanTables      # see below
 
 cdef struct Trie:
-    u32* first              # [n + 1] the children of node i are first[i] .. first[i + 1] - 1
-    u8* labels              # [n] the byte that leads to node i
+    u32* first              # [n + 1] children of node i: first[i] .. first[i + 1] - 1
+    u8* labels              # [n] byte that leads to node i
     u32* values             # [n] id of the piece that ends at node i, or NONE
     u32[256] begins         # [256] child of the root for each byte, or NONE
     u32 n
@@ -106,8 +106,7 @@ cdef struct Symbols:        # how a model of words writes characters
     size_t suffix_size
     u32 unknown             # symbol for a character without one; NONE: drop the character
     bint fuses              # a run of unknown characters is one symbol
-    const u32* byte_symbols # [256] ids for the bytes of a character without a symbol, or NONE; NULL: no
-                            # such ids
+    const u32* byte_symbols # [256] symbols for the bytes of such characters, or NONE; NULL: none
 
 cdef struct Stage:
     StageKind kind
@@ -127,7 +126,7 @@ cdef struct Model:
     u32 longest             # longest piece, in bytes
     const double* scores    # [n_scores] by id
     u32 n_scores
-    double unknown_score    # of a character that is not a piece
+    double unknown_score    # score of a character that is not a piece
     const u32* byte_ids     # [256] ids for the bytes of text without pieces; NULL: use `unknown`
     bint is_sentencepiece   # follow SentencePiece: models/unigram.pxi
     const Stage* stages     # [n_stages] applied to each pre-token first, in order
@@ -157,10 +156,10 @@ cdef struct Tokens:
     u32* byte_pairs             # [256 * 256] token made of two bytes, or NONE
     u64* slots                  # bytes -> token: fingerprint << 32 | token + 1, 0 = empty
     u64 slot_mask
-    st_pairs pairs              # pair of tokens -> token
-    u32* lefts                  # [n] bytes of the left part of a token's last merge; 0: bytes, unreachable
+    st_pairs pairs              # from a pair of tokens to a token
+    u32* lefts                  # [n] bytes in the left part of a token's last merge; 0: one byte, or unreachable
     u32* sorted                 # [n] tokens in order of their bytes; NULL until needed
-    u64* openings               # bit set of hashed 4-byte openings of tokens, see has_opening
+    u64* openings               # bit set of hashed 4-byte prefixes of tokens, see has_opening
     const Model* model          # produces the ids of pre-tokens; NULL: merges do
 
 @cython.final
@@ -178,13 +177,13 @@ cdef list ids_to_list(TokenTable table, const u32* ids, size_t count)
 # Scanner (scan/scanner.pxi)
 
 cdef enum:
-    MARKED_BLOCKS = 32      # blocks of 64 bytes that are marked at a time
-    MARKED_FROM = 128       # bytes from which characters that are not ASCII are worth a second look
+    MARKED_BLOCKS = 32      # most blocks of 64 bytes that are marked together
+    MARKED_FROM = 128       # bytes from which marking text that is not ASCII pays
 
 cdef struct Scan:           # state of a walk; positions are relative to the caller's buffer
-    size_t start            # of the open pre-token
+    size_t start            # start of the open pre-token
     size_t accept           # end of the longest match so far; == start: none
-    size_t position         # of the next byte to look at
+    size_t position         # next byte to look at
     u32 state               # 1 at the start of a pre-token
     bint committed          # the pre-token began before `start`: its tokens up to there are emitted
     double score            # Unigram's score of those tokens
@@ -208,13 +207,13 @@ cdef struct ScanTables:
     const u8* blocks        # [n_blocks * 128] class of the code point
     u32 surrogate           # class of a byte that is not UTF-8 (in Python, a lone surrogate)
     const u8* settled       # [n_states] whether the pre-token is certain to extend at least this far
-    st_windows* windows     # NULL: there are none
-    const u8* substitutes   # [ST_SUBSTITUTES_SIZE] ASCII or ST_NO_SUBSTITUTE; NULL: there are none
+    st_windows* windows     # or NULL
+    const u8* substitutes   # [ST_SUBSTITUTES_SIZE] ASCII or ST_NO_SUBSTITUTE, or NULL
     st_mark_function* mark
     size_t marked_from      # bytes from which marking is faster than a walk, at most MARKED_FROM,
     size_t extra_from       # and the same for the last block
     const u8* begins        # by ASCII byte, then by class: whether a pre-token can begin so; NULL: always
-    const u64* margins      # [128] by first character of a pre-token: seven stand-ins before it, and itself; 0: none
+    const u64* margins      # [128] by first character of a pre-token: 7 stand-ins before it, and itself; 0: none
     st_positions_function* put_positions
     st_squeeze_function* squeeze
     st_deposit_function* deposit
@@ -258,7 +257,7 @@ cdef struct Node:       # of the linked list, which starts with one node for eac
     u32 token
     u32 version         # merges so far; a candidate with an older version is stale
 
-cdef struct Candidate:  # of the heap: a pair that may merge, ordered by rank, then position
+cdef struct Candidate:  # a pair in the heap that may merge, ordered by rank, then position
     u64 key             # rank << 32 | position of the left node
     u32 left_version    # versions of its nodes when it was pushed
     u32 right_version
@@ -270,13 +269,13 @@ cdef struct Merger:     # scratch memory of one thread, grown as needed
     u32* result         # tokens of the last call
     size_t result_capacity
 
-cdef struct Growing:    # tokens; `items` is moved by realloc
+cdef struct Growing:    # tokens; realloc moves `items`
     u32* items
     size_t count
     size_t capacity
 
 cdef enum:
-    SEGMENT = ST_SHORT          # bytes
+    SEGMENT = ST_SHORT          # bytes of a short segment
     STRIDE = 48                 # from one segment to the next; in the rest, two segments may agree
     OVERLAP = SEGMENT - STRIDE
     SEGMENTS = 64               # most segments that are merged together
@@ -285,7 +284,7 @@ cdef enum:
     LONG_OVERLAP = 48
     LONGEST_PERIOD = 64         # bytes
     FIRST_SHUN = 1 << 14        # bytes merged in long segments after MISSES; doubles each time
-    LOOK_EVERY = 1 << 16        # bytes between two looks at the clock
+    LOOK_EVERY = 1 << 16        # bytes between two checks of the clock
 
 # The table of pre-tokens (cache/table.pxi)
 
@@ -309,7 +308,7 @@ cdef struct PretokenCells:
     size_t cells_used
     size_t cells_limit
     u64 probes              # cells after which a look-up stops; 0: no limit
-    u64 unasked             # flag in the count of a new cell
+    u64 new_flag            # flag in the count of a new cell
     Cell nothing            # an empty cell, returned if nothing is found
     u32* arena              # numbers of IN_ARENA cells, after the bytes of long pre-tokens
     size_t arena_used
@@ -317,7 +316,7 @@ cdef struct PretokenCells:
 
 # Unigram's best paths (models/unigram.pxi), and spans of ids (models/model.pxi)
 
-cdef struct BestPath:           # the best path to a position of the pre-token
+cdef struct BestPath:           # best path to a position of the pre-token
     double score
     u32 start               # where its last piece begins; NONE: no path reaches this position
     u32 id
@@ -401,8 +400,8 @@ cdef struct Work:               # all mutable state that a thread needs to encod
 
 cdef struct Source:
     const u8* data          # UTF-8, or the code units of a str
-    size_t size             # bytes, or code units
-    int unit                # bytes of a code unit; 0: the data is UTF-8
+    size_t size             # in bytes or code units
+    int unit                # bytes in a code unit; 0: the data is UTF-8
     bint is_checked         # the UTF-8 is known to be well-formed, or need not be
     bint may_change         # others may write to the bytes during the call
     bint has_view
@@ -428,7 +427,7 @@ cdef enum:
 
 cdef struct CharKind:           # of a code point or an element
     u8 joins                # bit i: it joins, as caring step i sees it
-    u8 holds    # bit i: it holds
+    u8 holds                # bit i: it holds
     u8 flags
 
 cdef struct Row:            # sizes in bytes; `before` may be SAME
@@ -457,7 +456,7 @@ cdef struct OpenElement:          # an element whose result is not final
     Element* element        # NULL: it is unchanged, or not asked for yet
     CharKind kind               # a guess until it is asked for: see `put_entry`
     u8 where
-    bint is_asked
+    bint is_resolved
     bint is_owned           # free the element with the entry
 
 cdef struct ElementWalk:
@@ -465,7 +464,7 @@ cdef struct ElementWalk:
     size_t n
     size_t at               # everything before it is final or in `entries`
     size_t pause            # position of the next check for signals
-    size_t left             # everything before it is in `out`; from here to `final`, text is unchanged
+    size_t written          # everything before it is in `out`; from here to `final`, text is unchanged
     size_t final
     size_t taken            # bytes consumed, set at the end
     u8 begins               # PLACE_BEGIN and PLACE_FIRST for the next element
@@ -497,7 +496,7 @@ cdef struct LevelMark:      # state of a level
     u64 begins_now          # where the first row begins in the level's output,
     u64 begins_before       # and in its input
 
-cdef struct Door:           # input of a stream whose text is changed
+cdef struct Intake:         # input of a stream whose text is changed
     u8[3] partial           # bytes of an incomplete character
     u8 n_partial
     u64 bytes_in            # bytes fed so far

@@ -1,8 +1,8 @@
-"""From text to ids and back: everything but training.
+"""From text to ids and back: everything except training.
 
-One unit for the C compiler, so that it sees all of it together. Each part is an algorithm of its
-own, and they are included in the order in which they are best read; any other would do.
-`encode.pxd` declares what other units use of it, and what its files share.
+This is one unit, so that the C compiler sees all of it together. Each part is an algorithm of its own. They
+are included in the order in which they are best read; any other order would do. `encode.pxd` declares what
+other units use, and what the parts share.
 """
 
 cimport cython
@@ -70,14 +70,14 @@ hash_begin(os.urandom(ST_SECRET_SIZE))
 cdef const void* hash_secret() noexcept:
     return st_hash_secret()
 
-# What all use
+# Basics
 include "base/signals.pxi"
 include "base/guard.pxi"
 include "base/memory.pxi"
 include "base/arrays.pxi"
 include "text/text.pxi"
 
-# Models beyond merging bytes
+# Models that do not merge bytes
 include "models/trie.pxi"
 include "models/unigram.pxi"
 include "models/model.pxi"
@@ -92,7 +92,7 @@ include "tokens/merge_rows.pxi"
 include "merge/segments.pxi"
 include "merge/stable_prefix.pxi"
 
-# From text to pre-tokens, from these to ids
+# From text to pre-tokens, and from these to ids
 include "scan/marks.pxi"
 include "scan/scanner.pxi"
 include "scan/special.pxi"
@@ -131,7 +131,7 @@ include "decode/stream_decoder.pxi"
 include "texts/fast_path.pxi"
 include "stream/fast_path.pxi"
 
-# Many texts, large ones, several threads
+# Many texts, large texts, several threads
 include "text/source.pxi"
 include "scan/cuts.pxi"
 include "texts/work_list.pxi"

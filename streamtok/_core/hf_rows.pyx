@@ -1,4 +1,4 @@
-"""Ids of many texts as rows of a matrix or as lists: what transformers asks for at once."""
+"""Ids of many texts as rows of a matrix or as lists, in the form that transformers wants."""
 
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.object cimport PyObject
@@ -23,11 +23,12 @@ def fill_rows(
     bint pads_left,
     int64_t filling,
 ):
-    """Write each text's ids into a row, between `before` and `after`, and fill the row.
+    """Write each text's ids into a row of `matrix`, between `before` and `after`, and pad the row with
+    `filling`.
 
-    ends: where each text's ids end. most: ids of a text that are kept; cuts_left: the last ones.
-    mask: 0 for padding and 1 for all else, or None. Raises ValueError, with nothing written, for
-    rows that do not fit the matrix.
+    ends: where each text's ids end. most: ids of a text that are kept, with cuts_left its last ones. mask:
+    set to 0 for padding and to 1 for all else, or None. Raises ValueError, with nothing written, if the rows
+    do not fit the matrix.
     """
     cdef const int64_t[::1] head = _numbers(before), tail = _numbers(after)
     cdef Py_ssize_t n_head = len(before), n_tail = len(after), width = matrix.shape[1]
@@ -68,8 +69,8 @@ cdef int _check(const int64_t[::1] ends, Py_ssize_t n_ids, Py_ssize_t most, Py_s
                 Py_ssize_t width) except -1:
     """Raise ValueError if rows would be read or written outside of the arrays.
 
-    n_around: ids that are put around those of a text. width: columns; below 0 where rows have no
-    fixed length.
+    n_around: number of ids put around those of a text. width: columns; below 0 if rows have no fixed
+    length.
     """
     cdef Py_ssize_t row, stop = 0, before
     if most < 0:
@@ -107,9 +108,9 @@ def list_rows(
     bint pads_left,
     object filling,
 ):
-    """list[list[int]]: each text's ids between `before` and `after`, filled up to `width`.
+    """list[list[int]]: each text's ids between `before` and `after`, padded to `width`.
 
-    The rest as for `fill_rows`. The collector need not look at what has numbers only.
+    The rest is as for `fill_rows`. The lists are untracked, since the collector need not look at numbers.
     """
     cdef Py_ssize_t n_rows = ends.shape[0], row, n, first, size, stop = 0
     cdef list result = PyList_New(n_rows), head = list(before), tail = list(after), made, fill

@@ -1,14 +1,14 @@
-"""C functions that have several tiers: one for each set of SIMD instructions, and a plain one.
+"""C functions with several tiers: one for each set of SIMD instructions, and a plain one.
 
-`st_x_tier()` gives the fastest `st_x_function` of this processor, or NULL where a caller does
-better without it. What each does is said in its header.
+`st_x_tier()` returns the fastest `st_x_function` for this processor, or NULL if a caller does better
+without it. Each header says what its function does.
 """
 
 from streamtok._core.types cimport i64, u8, u16, u32, u64
 
 cdef extern from "base/cpu.h" nogil:
     enum:
-        ST_ANY              # the highest level: what a kernel may need at most
+        ST_ANY              # the highest level: no limit
     int st_level(int most)
     const char* st_level_name(int level)
 
@@ -26,7 +26,7 @@ cdef extern from "tokens/pairs.h" nogil:
 
 cdef extern from "merge/columns.h" nogil:
     enum:
-        ST_SHORT            # bytes of the longest piece
+        ST_SHORT            # longest piece, in bytes
         ST_UNIT
     ctypedef void st_merge_batch_function(const st_pairs* pairs, const u32* byte_token,
                                           const u32* byte_pairs, const u8* bytes,
@@ -65,10 +65,10 @@ cdef extern from "transform/leads.h" nogil:
 
 cdef extern from "scan/windows.h" nogil:
     enum:
-        ST_MARGIN           # bytes before a marked segment that must be true text
-        ST_REST             # bytes at the end of a text that are marked at once,
-        ST_REST_BLOCKS      # in so many blocks,
-        ST_REST_SIZE        # in a copy of this size, without what comes before
+        ST_MARGIN           # bytes of true text that are needed before a marked segment
+        ST_REST             # bytes at the end of a text that are marked together,
+        ST_REST_BLOCKS      # in this many blocks,
+        ST_REST_SIZE        # in a copy of this size, without the text before
     ctypedef struct st_windows:
         u8 classes[128]
         u8 lefts[256]
@@ -93,7 +93,7 @@ cdef extern from "scan/substitutes.h" nogil:
     enum:
         ST_SUBSTITUTES_SIZE
         ST_NO_SUBSTITUTE
-        ST_LOOK_BACK        # bytes in which eight characters begin, at least
+        ST_LOOK_BACK        # bytes in which at least eight characters begin
     ctypedef size_t st_squeeze_function(const u8* substitutes, const u8* p, size_t blocks,
                                         size_t readable, unsigned* skip, u8* to, u64* kept) noexcept
     ctypedef void st_deposit_function(u64* bits, u64* others, u64 mask) noexcept

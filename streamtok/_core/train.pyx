@@ -1,6 +1,6 @@
-"""Training: pre-tokens are counted, and the most frequent pair is merged, again and again.
+"""Training: count pre-tokens, then merge the most frequent pair, again and again.
 
-One unit for the C compiler; see `encode.pyx`, of which it uses the scanner and texts.
+One unit for the C compiler. It uses the scanner and texts of `encode.pyx`.
 """
 
 cimport cython
@@ -45,7 +45,7 @@ from streamtok._core.types cimport *
 from streamtok._core.encode import text_bytes
 from streamtok._core.utf8 cimport INCOMPLETE, INVALID, decode_one, unfinished_at_end, valid_bytes
 
-st_hash_begin(hash_secret())         # the same, so that strategy.keys is of use here
+st_hash_begin(hash_secret())         # the same hash, so that strategy.keys can be used here
 
 include "base/memory.pxi"
 include "cache/table.pxi"

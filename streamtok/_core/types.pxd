@@ -50,5 +50,5 @@ cdef inline void hash_begin(bytes random):
     st_hash_begin(<const char*>random)
 
 cdef enum:
-    NONE = 0xFFFFFFFF       # "no token", "no pair", "no node"
-    SHORT_PRETOKEN = 15     # longest pre-token that fits a 16-byte key together with its length
+    NONE = 0xFFFFFFFF       # no token, no pair or no node
+    SHORT_PRETOKEN = 15     # longest pre-token, in bytes, that fits into a 16-byte key together with its length

@@ -7,16 +7,16 @@ cdef extern from "text/valid_utf8.h" nogil:
     size_t st_whole_characters(const u8* p, size_t n) noexcept
 
 cdef enum:
-    INVALID = -1        # the bytes here begin no character
-    INCOMPLETE = -2     # the bytes here may begin one, but the end was reached
+    INVALID = -1        # no character begins here
+    INCOMPLETE = -2     # the bytes end inside what may be a character
 
 
 cdef inline i32 decode_one(const u8* p, size_t n, int* size) noexcept nogil:
     """The code point at p[:n], n >= 1, and its size in bytes.
 
-    INVALID and INCOMPLETE give in `size` the bytes of the ill-formed part: the longest beginning of
-    a well-formed sequence, else one byte. That is what Python's decoder replaces by one U+FFFD
-    (Unicode 16, 3.9, "substitution of maximal subparts").
+    With INVALID and INCOMPLETE, `size` is that of the ill-formed part: the longest prefix of a well-formed
+    sequence, else one byte. Python's decoder replaces that part by one U+FFFD (Unicode 16, 3.9,
+    "substitution of maximal subparts").
     """
     cdef u32 a = p[0], b, c, d
     cdef u32 low = 0x80, high = 0xBF
@@ -64,7 +64,7 @@ cdef inline i32 decode_one(const u8* p, size_t n, int* size) noexcept nogil:
 cdef inline i32 decode_common(const u8* p, size_t n, int* size) noexcept nogil:
     """`decode_one` for well-formed characters of two or three bytes, with few branches.
 
-    -1 for all others, `size` untouched.
+    Returns -1 for all others, and leaves `size` unchanged.
     """
     cdef u32 a = p[0], b, c, code
     if n < 3 or a >= 0xF0:
@@ -84,7 +84,7 @@ cdef inline i32 decode_common(const u8* p, size_t n, int* size) noexcept nogil:
 
 
 cdef inline size_t valid_bytes(const u8* p, size_t n, i32* why, int* size) noexcept nogil:
-    """How many bytes of p[:n] are well-formed characters; `why` is 0, INVALID or INCOMPLETE.
+    """How many bytes at the start of p[:n] are well-formed; `why` is 0, INVALID or INCOMPLETE.
 
     In the last two cases `size` is that of the ill-formed part which follows.
     """
@@ -108,7 +108,7 @@ cdef inline size_t valid_bytes(const u8* p, size_t n, i32* why, int* size) noexc
 
 
 cdef inline size_t unfinished_at_end(const u8* p, size_t n) noexcept nogil:
-    """How many bytes at the end of p[:n] begin a character: 0 to 3. A stream keeps them back."""
+    """The size of an incomplete character at the end of p[:n], 0 to 3 bytes. A stream keeps it pending."""
     cdef size_t back = 1
     cdef int length = 0
     while back <= 3 and back <= n:

@@ -32,7 +32,7 @@ cdef void sweep(PretokenCells* cache) noexcept nogil:
     for i in range(n):
         if cache.cells[i].high >> 60 >= IDLE or (cache.cells[i].low ^ i) & 255 >= share:
             cache.cells[i].high = 0
-    cache.unasked = IDLE
+    cache.new_flag = IDLE
     close_up(cache, start)
 
 

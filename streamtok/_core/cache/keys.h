@@ -77,8 +77,8 @@ static ST_ALWAYS_INLINE uint64_t st_put_key(const uint64_t factors[3], const uin
 #endif
 }
 
-/* The same from pre-token i on, which begins at `at`, one by one. Each cell is fetched as soon as the hash
-   is known. */
+/* The same, one pre-token at a time, from i on, which begins at `at`. Each cell is fetched as soon as its
+   hash is known. */
 static ST_ALWAYS_INLINE size_t st_keys_from(size_t i, size_t at, const uint8_t *buffer, const int64_t *ends,
                                             size_t count, uint64_t *keys, void **cells, uint64_t *not_short,
                                             void *table, int shift, void *nothing) {

@@ -10,7 +10,7 @@ cdef enum:
     PROBES = 256            # at the highest load, one pre-token in a million finds no slot
     IDLE = 8                # flag in a count: no look-up has found the pre-token since the last sweep
     SMALLEST_CACHE = 1 << 15
-    SMALLEST_ARENA = 1 << 20    # uint32s
+    SMALLEST_ARENA = 1 << 20    # words of uint32
     SEEDED = 32                 # tokens added at a time
 
 
@@ -83,7 +83,7 @@ cdef void seed_cells(const Tokens* t, PretokenCells* cache) noexcept nogil:
     cdef size_t i
     cache.cells_used = cache.arena_used = 0
     # Before the first sweep, the flag would only cost a mispredicted branch at the first look-up.
-    cache.unasked = 0
+    cache.new_flag = 0
     if t.model != NULL:             # its pre-tokens are not the tokens of the table
         return
     # All keys, then all cells, so that many memory accesses overlap.

@@ -1,8 +1,8 @@
 """Encodes pre-tokens into ids: cached ones, new ones and long ones.
 
 A pre-token that is a token becomes that token, as in tiktoken, even if merges would not build it. The cache
-(`cache/pretoken_cache.pxi`) starts with all tokens. For those that it has dropped, tokens that merges do
-not build are looked up in the token table.
+(`cache/pretoken_cache.pxi`) starts with all tokens. Of tokens that it has dropped, those that merges do not
+build are found in the token table.
 
 New pre-tokens leave gaps in the ids and stay pending, so that several are merged side by side
 (`cache/waiting.pxi`). Pre-tokens that are too long for the cache are merged in segments

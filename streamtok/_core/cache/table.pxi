@@ -138,9 +138,9 @@ cdef inline void fill_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, cons
     cell.low = low
     if count <= CELL_NUMBERS and words == 0:
         memcpy(cell.numbers, numbers, count * sizeof(u32))
-        cell.high = high | (count | t.unasked) << 60
+        cell.high = high | (count | t.new_flag) << 60
         return
-    cell.high = high | (IN_ARENA | t.unasked) << 60
+    cell.high = high | (IN_ARENA | t.new_flag) << 60
     memcpy(cell.numbers, &start, sizeof(u64))
     cell.numbers[2] = <u32>count
     if words:
@@ -245,7 +245,7 @@ cdef void close_up(PretokenCells* t, u64 start) noexcept nogil:
     Both cells of a cache line are taken out before either is put back: each may be the other's next slot,
     and a look-up stops at the first empty cell.
 
-    start: the result of `unreached` before cells were emptied. Adds `unasked` to the counts.
+    start: the result of `unreached` before cells were emptied. Adds `new_flag` to the counts.
     """
     cdef u64 i, home
     cdef int k
@@ -258,7 +258,7 @@ cdef void close_up(PretokenCells* t, u64 start) noexcept nogil:
         for k in range(2):
             if cell[k].high != 0:
                 home = home_of(t, cell[k].low, cell[k].high & ST_KEY_MASK) - t.cells
-                cell[k].high |= t.unasked << 60
+                cell[k].high |= t.new_flag << 60
                 t.cells_used += put_cell(t, t.cells, t.cell_mask, home, &cell[k])
 
 

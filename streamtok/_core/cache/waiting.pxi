@@ -12,7 +12,7 @@ cdef enum:
 cdef inline void wait(Work* w, const u8* p, size_t n, u64 low, u64 high) noexcept nogil:
     """Leave a gap in the ids for p[:n], of up to MIDDLE_PRETOKEN bytes and with this key, until `settle`.
 
-    There must be a free gap. New pre-tokens often recur soon: each is merged once.
+    There must be a free gap. A new pre-token often recurs soon, and is merged only once.
     """
     cdef u16* recent = &w.recent[st_hash_key(low, high) >> (64 - RECENT_BITS)]
     cdef Gap* before = &w.gaps[recent[0]]

@@ -1,14 +1,14 @@
 """Decodes ids into bytes.
 
-A table by id holds the bytes of each token of up to 15 bytes. So an id costs one cache line and one
-copy of 16 bytes, whatever its length. All other input (unknown ids, ids that are not int,
-iterators, arrays of other types) is decoded again by `decode_slowly`, which checks each id and
-raises for the first that is wrong.
+A table by id holds the bytes of each token of up to 15 bytes. So an id costs one cache line and one copy of
+16 bytes, whatever its length. All other input (unknown ids, ids that are not int, iterators, arrays of
+other types) is decoded again by `decode_slowly`, which checks each id and raises for the first that is
+wrong.
 """
 
 cdef struct Entry:
-    u8 bytes[15]                # of the token, or a `Far`
-    u8 size                     # of the token, or where else it is
+    u8 bytes[15]                # bytes of the token, or a `Far`
+    u8 size                     # size of the token, or FAR, FAR_SPECIAL or UNKNOWN
 
 
 cdef extern from "Python.h":
@@ -17,14 +17,14 @@ cdef extern from "Python.h":
 
 
 cdef enum:
-    NEAR = 15               # bytes of the longest token that is in its entry
-    FAR = 16                # sizes of an entry that has a `Far` instead,
-    FAR_SPECIAL = 17        # also of each special token, for it may be left out,
-    UNKNOWN = 18            # or nothing
-    BLOCK = 512             # ids at a time
-    LOOK_IDS = (1 << 14) - 1    # ids, less one, between two looks at signals
-    ON_STACK = 4096         # bytes for which no memory is asked for
-    ALONE_FROM = 1 << 16    # ids of an array for which others get the GIL
+    NEAR = 15               # longest token that is in its entry, in bytes
+    FAR = 16                # the entry has a `Far`,
+    FAR_SPECIAL = 17        # the same for a special token of any size, which may be skipped,
+    UNKNOWN = 18            # or there is no token
+    BLOCK = 512             # ids decoded at a time
+    LOOK_IDS = (1 << 14) - 1    # ids between two checks for signals, less one
+    ON_STACK = 4096         # bytes of output that need no allocation
+    ALONE_FROM = 1 << 16    # ids of an array from which the GIL is released
 
 
 cdef struct Far:
@@ -32,11 +32,11 @@ cdef struct Far:
     u32 size
 
 
-cdef struct ByteBuffer:           # for bytes, with 16 to write beyond the end of the last token
+cdef struct ByteBuffer:           # decoded bytes; the last token may write 16 bytes past its end
     u8* bytes
     size_t used
     size_t size
-    bint is_lent                # not to be freed
+    bint is_lent                # on the stack: do not free
 
 
 cdef object np_ndarray = np.ndarray
@@ -44,21 +44,21 @@ cdef object np_ndarray = np.ndarray
 
 @cython.final
 cdef class Decoder:
-    """Immutable: the bytes of each id, those of special tokens and `decode_only` included.
+    """Immutable: the bytes of each id, including special tokens and `decode_only`.
 
-    An id of two of these is the special token's, or else that of `decode_only`: a model whose tokens
-    are not text has the texts of all its ids there.
+    If an id is in several of them, the special token wins, then `decode_only`: a model whose tokens are not
+    text has the texts of all its ids there.
     """
 
     cdef TokenTable table
     cdef dict specials          # id -> bytes
     cdef dict decode_only       # id -> bytes
-    cdef dict firsts            # id -> bytes where it begins a text; None: all are there as elsewhere
-    cdef bint begins_with_text  # an id after which there is no text yet still begins one
-    cdef Entry* entries         # [n_entries] by id; NULL until they are needed
+    cdef dict firsts            # id -> bytes at the start of a text; None: the same as elsewhere
+    cdef bint begins_with_text  # an id after ids without text still begins the text
+    cdef Entry* entries         # [n_entries] by id; NULL until needed
     cdef u32 n_entries
-    cdef dict beyond            # id -> bytes of the tokens of larger ids, which are few or sparse
-    cdef list kept              # bytes that the entries point to
+    cdef dict beyond            # id -> bytes, for larger ids, which are few or sparse
+    cdef list kept              # keeps alive the bytes that entries point to
 
     def __cinit__(self, TokenTable table not None, dict specials not None, dict decode_only=None,
                   dict firsts=None, bint begins_with_text=False):
@@ -76,7 +76,7 @@ cdef class Decoder:
         st_free_block(self.entries)
 
     def token_bytes(self, id):
-        """bytes of one token; KeyError if there is none of this id."""
+        """bytes of one token; KeyError if the id is unknown."""
         cdef u64 number = checked_id(id, 0)
         cdef const Entry* entry
         cdef Far far
@@ -99,21 +99,21 @@ cdef class Decoder:
         return far.bytes[:far.size]
 
     def decode(self, ids, bint skip_special=False):
-        """bytes of the tokens in a row.
+        """bytes: the tokens, concatenated.
 
-        ids: iterable of int, or an integer array. Raises UnknownId (a KeyError) at the first id
-        that is in neither table, OverflowError at one that is not a uint32.
+        ids: iterable of int, or an integer array. Raises UnknownId (a KeyError) for the first id that is in
+        no table, OverflowError for one that is not a uint32.
         """
         found = self.unpack(ids, skip_special, NULL)
         return self.decode_slowly(ids, skip_special) if found is None else found
 
     cdef bytes decode_counted(self, object ids, bint skip_special, size_t* count):
-        """`decode`, and how many ids there were: of what it can go through but once, too."""
+        """`decode`, and the number of ids, also for an iterator."""
         if type(ids) is np_ndarray:
-            ids = ids[...]              # whose shape nobody else sets
+            ids = ids[...]              # a view, whose shape nothing else can set
         elif not PyList_CheckExact(ids) or not ST_LISTS_HOLD_STILL:
             ids = settled_ids(ids)
-        found = self.unpack(ids, skip_special, NULL)    # which changes no list
+        found = self.unpack(ids, skip_special, NULL)    # None if a list was changed
         if found is None:
             ids = settled_ids(ids)
             found = self.decode_slowly(ids, skip_special)
@@ -122,14 +122,15 @@ cdef class Decoder:
 
     cdef bytes as_first(self, bytes data, object ids, bint skip_special, bint drops_space,
                         bint* is_begun):
-        """`data`, which these settled ids are, where they begin a text; and whether they do.
+        """Change `data`, the bytes of these settled ids, to what it is at the start of a text. Sets is_begun if
+        text has begun.
 
-        drops_space: an id that is not in `firsts` is less a space that it begins with.
+        drops_space: an id that is not in `firsts` loses a leading space.
         """
         cdef size_t at = 0
         is_begun[0] = False
         for value in ids:
-            id = checked_id(value, 0)   # the tables have ints, and no other objects with __index__
+            id = checked_id(value, 0)   # the tables' keys are ints, not other objects with __index__
             if skip_special and id in self.specials:
                 continue
             own = self.token_bytes(id)
@@ -145,9 +146,8 @@ cdef class Decoder:
     cdef object unpack(self, object ids, bint skip_special, const char* errors):
         """bytes, or str if `errors` is not NULL; None if anything about the ids is unusual.
 
-        Runs no code but this and handlers of signals: after these, a list must be as long, and its
-        items where they were. Reads each id but once, since nothing keeps others from writing to an
-        array.
+        Runs no other code than signal handlers. After these, a list must have the same length, and its
+        items must not have moved. Reads each id only once, since others may write to an array meanwhile.
         """
         cdef u8 small[ON_STACK]
         cdef ByteBuffer buffer
@@ -172,7 +172,7 @@ cdef class Decoder:
                     PyObject_GetBuffer(ids, &view, PyBUF_ND | PyBUF_FORMAT)
                     has_view = True
                 except (BufferError, ValueError):
-                    has_view = False    # no `return` here: it crashes where a traceback finds no memory
+                    has_view = False    # no `return` here: it crashes if there is no memory for a traceback
                 reader = st_reader_for(view.format, view.itemsize) if has_view else NULL
                 if reader != NULL and view.ndim == 1:
                     n = view.shape[0]
@@ -195,7 +195,7 @@ cdef class Decoder:
                 free(buffer.bytes)
 
     cdef int make_entries(self) except -1:
-        """Make them and `beyond`, if no other thread did meanwhile."""
+        """Make `entries` and `beyond`, unless another thread has done so."""
         cdef const Tokens* t = self.table.tokens()
         cdef size_t i
         cdef Entry* entries
@@ -203,7 +203,8 @@ cdef class Decoder:
         with cython.critical_section(self):
             if self.entries != NULL:
                 return 0
-            # What may fail comes first. Kept twice does no harm, if another call gets further.
+            # Steps that may fail come first. If one does, and a later call succeeds, bytes kept twice do no
+            # harm.
             self.kept.extend(part for id, part in self.decode_only.items() if id < self.n_entries)
             self.kept.extend(part for id, part in self.specials.items() if id < self.n_entries)
             decode_only, specials = list(self.decode_only.items()), list(self.specials.items())
@@ -234,7 +235,7 @@ cdef class Decoder:
     cdef bytes decode_slowly(self, object ids, bint skip_special):
         cdef list parts = []
         ids = settled_ids(ids)
-        found = self.unpack(ids, skip_special, NULL)    # of what it can go through but once
+        found = self.unpack(ids, skip_special, NULL)    # an iterator is decoded here, as a tuple
         if found is not None:
             return found
         if type(ids) is np_ndarray:

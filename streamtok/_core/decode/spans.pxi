@@ -1,4 +1,4 @@
-"""Where tokens that follow each other are in their text, and spans of a text in other units."""
+"""Spans of tokens in their text, and spans of a text in other units."""
 
 cdef u64 HIGH = 0x8080808080808080
 
@@ -6,10 +6,10 @@ cdef u64 HIGH = 0x8080808080808080
 def token_spans(ids, sizes, id_spans, u64 start):
     """numpy.int64 [n, 2]: where in the bytes of its text each token begins and ends.
 
-    ids: uint32; sizes: uint16, the bytes of each id. id_spans: int64 [k, 3], as `Tail.encode` gives them: of the
-    token with this number, where it begins and ends, if its size is another one; with the end 0, only where it
-    begins; with two zeros, it stands for no text. Each of the others begins where the one before it ends, the
-    first one at `start`. Raises ValueError for an id that has no size.
+    ids: uint32; sizes: uint16, the bytes of each id. id_spans: int64 [k, 3], as from `Tail.encode`: (index,
+    start, end) of the tokens that differ from their size or position. If the end is 0, only the start is
+    set; if both are 0, the token has no text. All other tokens begin where the one before ends, the first
+    one at `start`. Raises ValueError for an id that has no size.
     """
     cdef ArrayView known = read_array(ids, UINT32, "ids")
     cdef ArrayView table = read_array(sizes, UINT16, "sizes")
@@ -29,7 +29,7 @@ def token_spans(ids, sizes, id_spans, u64 start):
 
 cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_sizes, const IdSpan* id_spans,
                            size_t n_id_spans, i64 at, Watch* watch, i64* spans) except? 0 nogil:
-    """Fill in `spans`; the number of the first id that has no size, or n."""
+    """Fill in `spans`. Returns the index of the first id that has no size, or n."""
     cdef size_t i, k = 0
     cdef i64 size
     cdef bint is_known
@@ -56,13 +56,13 @@ cdef size_t spans_in_bytes(const u32* ids, size_t n, const u16* sizes, size_t n_
 
 
 cdef inline u64 bytes_marked(u64 word) noexcept nogil:
-    """How many bytes have their highest bit."""
+    """The number of bytes whose highest bit is set."""
     return ((word & HIGH) >> 7) * <u64>0x0101010101010101 >> 56
 
 
 cdef inline i64 units_marked(u64 word, size_t size, bint is_utf16) noexcept nogil:
-    """The units of the characters that begin in the first bytes of a word, 1 to 8."""
-    word <<= 64 - 8 * size              # what is after them goes
+    """The number of units in the characters that begin in the first `size` bytes of a word, 1 to 8."""
+    word <<= 64 - 8 * size              # drop the bytes after them
     cdef i64 found = <i64>(size - bytes_marked(word & ~(word << 1)))        # 10xxxxxx
     if is_utf16:
         found += <i64>bytes_marked(word & word << 1 & word << 2 & word << 3)
@@ -70,12 +70,12 @@ cdef inline i64 units_marked(u64 word, size_t size, bint is_utf16) noexcept nogi
 
 
 cdef inline i64 units_at(u8 byte, bint is_utf16) noexcept nogil:
-    """The units of the character that begins with this byte; 0: none does."""
+    """The number of units in the character that begins with this byte; 0 if none does."""
     return ((byte & 0xC0) != 0x80) + (is_utf16 and byte >= 0xF0)
 
 
 cdef inline i64 units_between(const u8* p, size_t at, size_t stop, size_t n, bint is_utf16) noexcept nogil:
-    """The units of the characters that begin in p[at:stop], of UTF-8."""
+    """The number of units in the characters that begin in p[at:stop], which is UTF-8."""
     cdef u64 word
     cdef i64 found = 0
     while stop - at > 8 or at + 8 > n:
@@ -95,16 +95,16 @@ cdef inline i64 units_between(const u8* p, size_t at, size_t stop, size_t n, bin
 
 
 cdef inline bint has_four(const u8* p, size_t i) noexcept nogil:
-    """Whether the character that p[i] is inside of has four bytes."""
+    """Whether p[i] is inside a character of four bytes."""
     while (p[i] & 0xC0) == 0x80:
         i -= 1
     return p[i] >= 0xF0
 
 
 cdef int plain_units(const u8* p, size_t size, bint is_utf16, i64* spans, size_t n, Watch* watch) except -1 nogil:
-    """Make spans of UTF-8, in bytes, such of characters or of UTF-16."""
+    """Convert spans of UTF-8 from bytes to characters or units of UTF-16, in place."""
     cdef size_t i, start, stop, at = 0
-    cdef i64 units = 0              # of the characters that begin before p[at]
+    cdef i64 units = 0              # in the characters that begin before p[at]
     cdef bint is_inside
     for i in range(n):
         if i & LOOK_IDS == LOOK_IDS:
@@ -132,11 +132,11 @@ cdef int no_span() except -1 nogil:
 
 
 def spans_in(bint is_utf16, spans not None, bytes data not None):
-    """numpy.int64 [n, 2]: spans of a text in characters, or in units of UTF-16. A character counts from
-    where it begins to where it ends, for everything that touches it.
+    """numpy.int64 [n, 2]: spans of a text in characters, or in units of UTF-16. A span that touches a part
+    of a character includes all of it.
 
-    spans: int64 [n, 2], in bytes of the text; the result takes their memory. data: the text, which is UTF-8.
-    Raises ValueError for what is not in the text.
+    spans: int64 [n, 2], in bytes of the text; the result may reuse their memory. data: the text in UTF-8.
+    Raises ValueError for a span outside of the text.
     """
     cdef object result = np.ascontiguousarray(spans, np.int64).reshape(-1, 2)
     cdef i64* positions = <i64*>array_memory(result.reshape(-1), INT64)

@@ -1,15 +1,15 @@
-"""The base class of `StreamDecoder`: a stream of ids becomes text.
+"""The base class of `StreamDecoder`, which turns a stream of ids into text.
 
-A call works on a copy of the stream's position. The copy replaces the position when nothing can
-fail any more, so a call that raises has changed nothing. In Python this could not be done: signal
-handlers, which may raise, run between any two instructions.
+A call works on a copy of the stream's state. The copy replaces the state when nothing can fail any more, so
+a call that raises has changed nothing. In Python this would not be possible: signal handlers, which may
+raise, run between any two instructions.
 """
 
-cdef struct Reached:        # where a stream of ids stands
+cdef struct Reached:        # state of a stream of ids
     u64 tokens_in
     u64 bytes_out
-    bint is_begun           # there was text: a format may change how it begins
-    bint is_over            # a derived class has said so: what comes gives nothing
+    bint is_begun           # text has begun: a format may change how it begins
+    bint is_over            # set by a derived class: further ids yield no text
     u8 held[4]              # bytes of an unfinished character
     u8 n_held
 
@@ -19,28 +19,28 @@ cdef extern from "Python.h":
                                         Py_ssize_t* used)
 
 
-cdef Reached BEGIN          # zeroes
+cdef Reached BEGIN          # all zero
 
 
 cdef class FastStreamDecoder:
     """The base class of `StreamDecoder`. One call at a time.
 
-    A derived class that `settles` has a method `_settle`. It is called with what the class remembers,
-    the text and `final`, before anything has changed, and returns the text that goes out, what is to
-    be remembered, and whether the stream is over: then nothing comes out until the next one begins.
+    A derived class that `settles` has a method `_settle`. It is called with its note, the text and `final`,
+    before anything has changed. It returns the text to emit, the new note, and whether the stream is over:
+    then nothing is emitted until the next stream begins.
     """
 
     cdef Decoder decoder
     cdef bint skips_special, drops_space, settles
-    cdef bytes policy       # one of Python's error handlers
+    cdef bytes policy       # name of one of Python's error handlers
     cdef char busy
     cdef Reached reached
-    cdef object note        # what a derived class remembers with that; None: nothing
+    cdef object note        # kept for a derived class along with `reached`, or None
 
     def _set_decoder(self, Decoder decoder not None, str errors not None, bint skips_special,
                      bint drops_space, bint settles):
         cdef bytes policy = errors.encode()
-        enter(&self.busy)           # what a call uses stays where it is
+        enter(&self.busy)           # nothing that a call uses may change during it
         self.decoder = decoder
         self.policy = policy
         self.skips_special = skips_special
@@ -51,8 +51,8 @@ cdef class FastStreamDecoder:
     def decode(self, ids, final=False):
         """str: the characters that the ids complete. ids: any iterable of int or integer array.
 
-        Raises KeyError at an unknown id and UnicodeDecodeError under "strict", with the offset in
-        the stream; the stream is then as before the call.
+        Raises KeyError for an unknown id and UnicodeDecodeError under "strict", with the offset in the
+        stream; the stream is then as before the call.
         """
         cdef Reached after
         cdef Py_ssize_t used
@@ -69,8 +69,8 @@ cdef class FastStreamDecoder:
             if after.n_held:
                 data = PyBytes_FromStringAndSize(<const char*>after.held, after.n_held) + data
             used = PyBytes_GET_SIZE(data)
-            # Not by `unfinished_at_end`: the policy may be any of Python's, and "surrogatepass"
-            # waits for bytes that are not UTF-8.
+            # `unfinished_at_end` would not do: the policy may be any of Python's, and "surrogatepass" waits
+            # for bytes that are not UTF-8.
             try:
                 text = PyUnicode_DecodeUTF8Stateful(PyBytes_AS_STRING(data), used, self.policy,
                                                     NULL if is_last else &used)
@@ -90,9 +90,9 @@ cdef class FastStreamDecoder:
             st_leave(&self.busy)
 
     def decode_bytes(self, ids, final=False):
-        """bytes: the tokens' bytes, all at once: bytes need not wait for anything.
+        """bytes: the bytes of the tokens, also of incomplete characters.
 
-        Raises KeyError as `decode`, and ValueError where an unfinished character waits.
+        Raises KeyError as `decode`, and ValueError if an unfinished character is pending.
         """
         cdef Reached after
         cdef bint is_last
@@ -116,12 +116,12 @@ cdef class FastStreamDecoder:
             self.reached, self.note = reached, note
 
     cdef Reached here(self) noexcept:
-        """Where the stream stands, which another thread's call may be about to change."""
+        """The committed state; another thread's call may be about to change it."""
         with cython.critical_section(self):
             return self.reached
 
     cdef bytes read(self, object ids, Reached* after):
-        """The bytes of the ids, and where the stream is after them."""
+        """The bytes of the ids. Sets `after` to the state of the stream after them."""
         cdef size_t count
         cdef bytes data
         cdef bint has_first
@@ -150,7 +150,7 @@ cdef class FastStreamDecoder:
 
     @property
     def _note(self):
-        """What a derived class remembers."""
+        """What a derived class keeps."""
         with cython.critical_section(self):
             return self.note
 
@@ -161,21 +161,21 @@ cdef class FastStreamDecoder:
 
     @property
     def tokens_in(self):
-        """int: ids taken in since the stream began."""
+        """int: ids fed since the stream began."""
         return self.here().tokens_in
 
     @property
     def bytes_out(self):
-        """int: bytes of these ids, those of an unfinished character among them."""
+        """int: bytes of these ids, including an unfinished character."""
         return self.here().bytes_out
 
     def reset(self):
-        """Begin a new stream; an unfinished character is forgotten."""
+        """Begin a new stream. Drops an unfinished character."""
         self._set_reached(0, 0, False, b"")
 
     def _reached(self):
-        """(tokens_in, bytes_out, whether there was text, bytes of an unfinished character, what a
-        derived class remembers, whether the stream is over).
+        """(tokens_in, bytes_out, whether text has begun, bytes of an unfinished character, note, whether
+        the stream is over).
         """
         cdef Reached here
         cdef object note
@@ -187,11 +187,11 @@ cdef class FastStreamDecoder:
 
     def _set_reached(self, u64 tokens_in, u64 bytes_out, bint is_begun, bytes held not None,
                      note=None, bint is_over=False):
-        """Go on from there. ValueError where the bytes are not those of an unfinished character."""
+        """Continue from this state. ValueError if `held` is not a prefix of a character."""
         cdef Reached here
         if (tokens_in | bytes_out) >> 62:
             raise ValueError(f"{tokens_in} ids and {bytes_out} bytes are more than any stream has")
-        # The widest policy: a surrogate, too, may be unfinished.
+        # Accept what the most permissive policy may hold: a surrogate, too, may be unfinished.
         if len(held) > 3 or codecs.utf_8_decode(held, "surrogatepass", False)[1]:
             raise ValueError(f"{held!r} is not the beginning of a character")
         here.tokens_in, here.bytes_out = tokens_in, bytes_out

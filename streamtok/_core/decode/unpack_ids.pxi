@@ -1,13 +1,13 @@
 """Ids of any kind to bytes: arrays in blocks, anything else one by one."""
 
 cdef object settled_ids(object ids):
-    """A tuple, or an array of our own: what nobody changes and can be gone through twice."""
+    """A tuple or an array of our own, which nothing else changes and which can be read twice."""
     if type(ids) is tuple:
         return ids
     if isinstance(ids, (np.ndarray, memoryview)) or hasattr(ids, "__array_interface__"):
         ids = np.array(ids, order="C", subok=False)
         if ids.ndim != 1:
-            raise TypeError(f"ids must be one row, not an array of {ids.ndim} dimensions")
+            raise TypeError(f"ids must have one dimension, not {ids.ndim}")
         return ids
     return tuple(ids)
 
@@ -25,9 +25,9 @@ cdef void set_entry(Entry* entry, const u8* p, size_t size, u8 far) noexcept nog
 
 cdef bint unpack_ids(Decoder decoder, PyObject* row, st_reader reader, size_t stride, const char* p,
                      size_t n, bint skip_special, Watch* watch, ByteBuffer* buffer) except -1 nogil:
-    """Put the bytes of n ids into the buffer: read from p on, or if `reader` is NULL from the objects
-    of `row`, a list or tuple, which needs the GIL. False if one is unknown, or a handler of a signal has
-    changed the list.
+    """Append the bytes of n ids to the buffer. Ids are read by `reader` from p on, with this stride; or if
+    it is NULL, from the objects at p of `row`, a list or tuple, which needs the GIL. False if an id is
+    unknown, or a signal handler has changed the list.
     """
     cdef u32 ids[BLOCK]
     cdef size_t begin = 0, count
@@ -52,7 +52,7 @@ cdef bint unpack_ids(Decoder decoder, PyObject* row, st_reader reader, size_t st
 
 
 cdef bint is_same_row(PyObject* row, const char* p, size_t n) noexcept nogil:
-    """Whether a list still has n items at p. With the GIL."""
+    """Whether a list still has n items at p. Takes the GIL."""
     with gil:
         return (<size_t>PySequence_Fast_GET_SIZE(<object>row) == n
                 and <const char*>PySequence_Fast_ITEMS(<object>row) == p)
@@ -89,7 +89,7 @@ cdef bint unpack_block(const Entry* entries, u32 n_entries, const u32* ids, size
 
 
 cdef int ensure(ByteBuffer* buffer, size_t more) except -1 nogil:
-    """ByteBuffer for so many bytes more."""
+    """Make room for `more` bytes."""
     cdef u8* larger
     if buffer.used + more <= buffer.size:
         return 0
@@ -114,7 +114,7 @@ cdef u64 checked_id(value, i) except? 0xFFFFFFFFFFFFFFFF:
 
 
 class UnknownId(KeyError):
-    """An id that is in neither table; `position`: its index in the ids that were passed."""
+    """An id that is not in the vocabulary; `position`: its index in the ids that were passed."""
 
     def __init__(self, id, position):
         super().__init__(f"Invalid token for decoding: {id} (position {position})")

@@ -15,14 +15,14 @@ cdef class TailSink(Sink):
     cdef Work* work
 
     cdef int put_text(self, const u8* p, size_t n, bint ends) except -1:
-        return take_segment(self.tail, self.draft, self.work, p, n, ends)
+        return feed_segment(self.tail, self.draft, self.work, p, n, ends)
 
     cdef int put_token(self, u32 id, size_t size) except -1:
         return put_token(self.work, self.draft, id, size)
 
     cdef int refuse(self, int level, const u8* p, size_t size, size_t rest) except -1:
         cdef Changer c = self.changer
-        cdef u64 end = c.door_draft.bytes_in + c.door_draft.grown - c.door_draft.n_partial
+        cdef u64 end = c.intake_draft.bytes_in + c.intake_draft.grown - c.intake_draft.n_partial
         if level:
             end = row_start(&c.levels[0].rows, &c.draft[0], rows_end(&c.levels[0].rows, &c.draft[0]) - rest)
             rest = 0
@@ -37,15 +37,15 @@ cdef int put_token(Work* w, Mark* m, u32 id, size_t size) except -1:
     return 0
 
 
-cdef int take_segment(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint ends) except -1:
+cdef int feed_segment(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint ends) except -1:
     """Feed text of a segment. ends: the segment ends with it, and so does its last pre-token."""
     cdef Found refused
     refused.kind = PARTIAL
     if n >= RELEASE_FROM:
         with nogil:
-            take_in(tail, m, w, p, n, True, ends, None, &refused)
+            feed_tail(tail, m, w, p, n, True, ends, None, &refused)
     else:
-        take_in(tail, m, w, p, n, True, ends, None, &refused)
+        feed_tail(tail, m, w, p, n, True, ends, None, &refused)
     m.bytes_in += n
     if ends:
         begin_segment(tail, m, w)
@@ -82,14 +82,14 @@ cdef object feed_changing(Tail tail, object chunk, list parts, size_t run_size, 
         workspace.c.follows = form == AS_ID_SPANS
         put_before(tail, &draft, &workspace.c)
         if parts is None:
-            take_chunk(c, chunk, final, final, sink, form == AS_ARRAY)
+            feed_chunk(c, chunk, final, final, sink, form == AS_ARRAY)
         else:
-            take_found_in_changing(c, parts, final, sink)
+            feed_parts_changing(c, parts, final, sink)
         if final:
             put_ids(&workspace.c, tail.after)
         reached = draft.offset + draft.scan.start
-        c.door_draft.pending = <size_t>(
-            c.door_draft.bytes_in + c.door_draft.grown - c.source_of(reached)
+        c.intake_draft.pending = <size_t>(
+            c.intake_draft.bytes_in + c.intake_draft.grown - c.source_of(reached)
         )
         if not final:
             check_limit(c, run_size, limit)
@@ -105,13 +105,13 @@ cdef object feed_changing(Tail tail, object chunk, list parts, size_t run_size, 
         c.commit_draft(reached, form != AS_ID_SPANS)
         c.is_ended = final
         if final:
-            memset(&c.door, 0, sizeof(Door))
+            memset(&c.intake, 0, sizeof(Intake))
     return result
 
 
 cdef int check_limit(Changer c, size_t run_size, size_t limit) except -1:
-    cdef size_t pending = c.door_draft.pending + run_size
-    cdef u64 offset = c.door_draft.bytes_in + c.door_draft.grown - c.door_draft.pending
+    cdef size_t pending = c.intake_draft.pending + run_size
+    cdef u64 offset = c.intake_draft.bytes_in + c.intake_draft.grown - c.intake_draft.pending
     if pending > limit:
         raise PendingLimitExceeded(
             f"{pending} bytes from offset {offset} of the stream would have to wait, "
@@ -121,8 +121,8 @@ cdef int check_limit(Changer c, size_t run_size, size_t limit) except -1:
     return 0
 
 
-cdef int take_found_in_changing(Changer c, list parts, bint final, TailSink sink) except -1:
-    """`take_found` for a stream with a changer: all text passes the intake."""
+cdef int feed_parts_changing(Changer c, list parts, bint final, TailSink sink) except -1:
+    """`feed_parts` for a stream with a changer: all text passes the intake."""
     cdef GivenToken given
     for part in parts:
         if type(part) is GivenToken:
@@ -130,25 +130,25 @@ cdef int take_found_in_changing(Changer c, list parts, bint final, TailSink sink
             if given.level >= c.n_levels:
                 raise ValueError(f"a token is given to level {given.level}, and there are {c.n_levels}")
             end_characters(c, sink)
-            c.door_draft.bytes_in += given.size
-            take_given(c, 0, given, sink)
+            c.intake_draft.bytes_in += given.size
+            feed_given(c, 0, given, sink)
         elif part is None:
             end_characters(c, sink)
         else:
-            take_chunk(c, part, False, False, sink, False)
+            feed_chunk(c, part, False, False, sink, False)
     if final:
-        take_chunk(c, b"", True, True, sink, False)
+        feed_chunk(c, b"", True, True, sink, False)
     return 0
 
 
 cdef int end_characters(Changer c, TailSink sink) except -1:
     """Handle the bytes of an incomplete character as at the end of a text."""
-    if c.door_draft.n_partial:
-        take_chunk(c, b"", True, False, sink, False)
+    if c.intake_draft.n_partial:
+        feed_chunk(c, b"", True, False, sink, False)
     return 0
 
 
-cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink sink, bint foresees) except -1:
+cdef int feed_chunk(Changer c, object chunk, bint is_last, bint final, TailSink sink, bint foresees) except -1:
     """The intake: make whole characters of a chunk, and feed them to the levels.
 
     is_last: no bytes follow that could complete a character. final: no text follows. foresees: an array of
@@ -156,7 +156,7 @@ cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink 
     """
     cdef Text text
     cdef TextBuffer buffer, joined
-    cdef Door* d = &c.door_draft
+    cdef Intake* d = &c.intake_draft
     cdef bint is_text = PyUnicode_Check(chunk)
     cdef const u8* p
     cdef size_t size, fine
@@ -190,7 +190,7 @@ cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink 
                 fine = valid_bytes(p, size, &why, &length)
             if why == 0 or (why == INCOMPLETE and not is_last):
                 hold_partial(d, p + fine, size - fine)
-                return take_text(c, 0, p, fine, final, sink)
+                return feed_level(c, 0, p, fine, final, sink)
             if c.errors == "strict":
                 raise UnicodeDecodeError(
                     "utf-8", p[fine:fine + length], d.bytes_in - size + fine,
@@ -199,10 +199,10 @@ cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink 
             fine = size if is_last else size - unfinished_at_end(p, size)
             hold_partial(d, p + fine, size - fine)
             if c.errors == "surrogateescape":
-                return take_text(c, 0, p, fine, final, sink)
+                return feed_level(c, 0, p, fine, final, sink)
             repaired_text = p[:fine].decode("utf-8", "replace").encode()
             d.grown += <u64>len(repaired_text) - fine
-            return take_text(c, 0, repaired_text, len(repaired_text), final, sink)
+            return feed_level(c, 0, repaired_text, len(repaired_text), final, sink)
         finally:
             text_close(&text)
     finally:
@@ -210,6 +210,6 @@ cdef int take_chunk(Changer c, object chunk, bint is_last, bint final, TailSink 
         st_free_block(joined.bytes)
 
 
-cdef void hold_partial(Door* d, const u8* p, size_t n) noexcept:
+cdef void hold_partial(Intake* d, const u8* p, size_t n) noexcept:
     memcpy(d.partial, p, n)
     d.n_partial = <u8>n

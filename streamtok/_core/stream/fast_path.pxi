@@ -1,4 +1,4 @@
-"""The fast path of streams: `encode` of a small chunk. See `texts/fast_path.pxi`."""
+"""The fast path of streams: encode a small chunk. See `texts/fast_path.pxi`."""
 
 cdef class FastStreamEncoder(OneCall):
     """The base class of `StreamEncoder`, with the calls that have a fast path. Of a derived class, it calls
@@ -38,7 +38,7 @@ cdef class FastStreamEncoder(OneCall):
         return self.feed_fast(chunk, final, AS_LIST, None)
 
     def encode_to_numpy(self, chunk, final=False):
-        """numpy.uint32 [n]: as `encode`."""
+        """numpy.uint32 [n]: as `encode`, without building a list."""
         return self.feed_fast(chunk, final, AS_ARRAY, None)
 
     def encode_into(self, chunk, out, final=False, *, Py_ssize_t start=0):

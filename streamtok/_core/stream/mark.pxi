@@ -88,7 +88,7 @@ cdef void drop(Tail tail, Mark* m, size_t floor) noexcept nogil:
     if m.scan.start <= floor:
         return
     gone = m.scan.start - floor
-    # Moving a long tail for a few bytes would make small chunks quadratic.
+    # If a few bytes moved a long tail, small chunks would take quadratic time.
     if rest > 4 * SECTION and gone < rest // 2:
         return
     memmove(tail.bytes + floor, tail.bytes + m.scan.start, rest)

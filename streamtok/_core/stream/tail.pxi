@@ -96,7 +96,7 @@ cdef class Tail:
         """Bytes of text that are pending, counted before any change."""
         with cython.critical_section(self):
             if self.changer is not None:
-                return self.changer.door.pending + self.run_size
+                return self.changer.intake.pending + self.run_size
             return pending(&self.mark) + self.run_size
 
     @property
@@ -104,7 +104,7 @@ cdef class Tail:
         """Bytes of text fed since the stream began, counted before any change."""
         with cython.critical_section(self):
             if self.changer is not None:
-                return self.changer.door.bytes_in + self.run_size
+                return self.changer.intake.bytes_in + self.run_size
             return self.mark.bytes_in + self.run_size
 
     @property
@@ -140,9 +140,9 @@ cdef class Tail:
             self.mark.bytes_in -= self.mark.partial_size
             self.mark.partial_size = 0
             if self.changer is not None:
-                self.changer.door.bytes_in -= self.changer.door.n_partial
-                self.changer.door.pending -= self.changer.door.n_partial
-                self.changer.door.n_partial = 0
+                self.changer.intake.bytes_in -= self.changer.intake.n_partial
+                self.changer.intake.pending -= self.changer.intake.n_partial
+                self.changer.intake.n_partial = 0
         st_leave(&self.busy)
 
     def hurry(self):
@@ -218,9 +218,9 @@ cdef class Tail:
         try:
             put_before(self, m, w)
             if parts is None:
-                take_one_text(self, m, w, chunk, final, form == AS_ARRAY)
+                feed_text(self, m, w, chunk, final, form == AS_ARRAY)
             else:
-                take_found(self, m, w, parts, final)
+                feed_parts(self, m, w, parts, final)
             if final:
                 put_ids(w, self.after)
             if pending(m) + run_size > limit:
@@ -277,7 +277,7 @@ cdef class Tail:
             raise StateError(f"a saved stream state has at least {sizeof(Mark)} bytes, not {size}")
         memcpy(&m, <const char*>state, sizeof(Mark))
         if m.size != size - sizeof(Mark) or m.partial_size > sizeof(m.partial):
-            raise damaged("it does not hold the bytes that it speaks of")
+            raise damaged("its size does not match the sizes in it")
         check_mark(self, &m)
         if not may_be_held(self, held, m.size, m.offset):
             raise damaged("the bytes that it holds are not UTF-8")
@@ -297,7 +297,7 @@ cdef class Tail:
             st_leave(&self.busy)
 
 
-cdef inline int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint final, bint foresees) except -1:
+cdef inline int feed_text(Tail tail, Mark* m, Work* w, object chunk, bint final, bint foresees) except -1:
     """Feed a text. foresees: an array of the ids will be returned."""
     cdef Text text
     cdef Found refused
@@ -316,9 +316,9 @@ cdef inline int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint fi
         refused.kind = PARTIAL
         if text.size >= RELEASE_FROM:
             with nogil:
-                take_in(tail, m, w, text.data, text.size, is_clean, final, tail.matcher, &refused)
+                feed_tail(tail, m, w, text.data, text.size, is_clean, final, tail.matcher, &refused)
         else:
-            take_in(tail, m, w, text.data, text.size, is_clean, final, tail.matcher, &refused)
+            feed_tail(tail, m, w, text.data, text.size, is_clean, final, tail.matcher, &refused)
         m.bytes_in += text.size
     finally:
         text_close(&text)
@@ -327,7 +327,7 @@ cdef inline int take_one_text(Tail tail, Mark* m, Work* w, object chunk, bint fi
     return 0
 
 
-cdef int take_found(Tail tail, Mark* m, Work* w, list parts, bint final) except -1:
+cdef int feed_parts(Tail tail, Mark* m, Work* w, list parts, bint final) except -1:
     """Feed the parts that a finder made of a chunk: texts, `GivenToken`s, and None where a character ends."""
     cdef GivenToken given
     cdef bint ends
@@ -338,15 +338,15 @@ cdef int take_found(Tail tail, Mark* m, Work* w, list parts, bint final) except 
         if type(part) is GivenToken:
             given = <GivenToken>part
             if pending(m):
-                take_one_text(tail, m, w, b"", True, False)
+                feed_text(tail, m, w, b"", True, False)
             begin_segment(tail, m, w)
             put_token(w, m, given.id, given.size)
         elif part is None:
             append(tail, m, NULL, 0, False, True)
         else:
-            take_one_text(tail, m, w, part, ends, False)
+            feed_text(tail, m, w, part, ends, False)
     if final and pending(m):
-        take_one_text(tail, m, w, b"", True, False)
+        feed_text(tail, m, w, b"", True, False)
     return 0
 
 
@@ -367,7 +367,7 @@ cdef int put_ids(Work* w, tuple ids) except -1:
     return 0
 
 
-cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
+cdef int feed_tail(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
                  SpecialMatcher matcher, Found* refused) except -1 nogil:
     """Encode p[:n] after the tail, slice by slice. is_clean: together with the tail, it is UTF-8. matcher:
     finds special tokens; None: there are none.

@@ -1,32 +1,32 @@
-"""Encodes many documents in one block of bytes, with a delimiter after each of them.
+"""Encodes many documents in one block of bytes, each followed by a delimiter.
 
-No Python object is made for a document, and the pre-tokens of many documents are looked up
-together. The ids show where a document ends: the delimiter becomes an id that no document has,
-since no document contains the delimiter. These ids are removed at the end.
+No Python object is made for a document, and the pre-tokens of many documents are looked up together. Marks
+in the ids show where documents end: the delimiter gets an id that no document has, since no document
+contains the delimiter. The marks are removed at the end.
 """
 
 cdef struct Documents:
     const u8* data          # documents with their delimiters
     size_t size
     const u8* delimiter
-    size_t width            # of the delimiter
-    u32 mark                # the id that stands for the delimiter
-    bint is_pretoken        # the delimiter is a pre-token that becomes that id
+    size_t width            # bytes of the delimiter
+    u32 mark                # the id of the delimiter
+    bint is_pretoken        # the delimiter is a pre-token with that id
     bint skip_empty
 
 
-cdef struct Pretokens:      # that are looked up together
-    size_t start            # of the first
+cdef struct Pretokens:      # pre-tokens that are looked up together
+    size_t start            # start of the first
     size_t count
     i64[BATCH] ends
 
 
 def find_documents(data, bytes delimiter not None, size_t start, size_t wanted):
-    """(count, stop): the documents that end in data[start:], and the position after the last
+    """(count, stop): the number of documents that end in data[start:], and the position after the last
     delimiter.
 
-    Only so many as bring `stop` to start + wanted. Delimiters are found from left to right, and do
-    not overlap, as in `bytes.split`.
+    Stops at the first delimiter that ends at start + wanted or later. Delimiters are found from left to
+    right and do not overlap, as in `bytes.split`.
     """
     cdef Py_buffer view
     cdef const u8* p
@@ -59,13 +59,12 @@ def find_documents(data, bytes delimiter not None, size_t start, size_t wanted):
 def encode_delimited(Encoder encoder not None, ChangeRules rules not None, data,
                      bytes delimiter not None, size_t count, str errors not None, i64 prepend, i64 append,
                      bint skip_empty):
-    """(numpy.uint32 [n], numpy.int64 [documents]) of `count` documents, each with a delimiter
-    after it.
+    """(numpy.uint32 [n], numpy.int64 [documents]): the ids of `count` documents, each followed by a
+    delimiter, and the positions in the ids where documents end.
 
-    Ids, and the positions in them at which documents end. prepend, append: ids around each,
-    or -1. skip_empty: documents without text have neither ids nor an end. ValueError
-    where the documents must be encoded one by one: some are not UTF-8, a special token is refused, or
-    there are not so many.
+    prepend, append: ids to put around each document, or -1. skip_empty: documents without text have neither
+    ids nor an end. Raises ValueError if the documents must be encoded one by one: some are not UTF-8, a
+    special token is refused, or their number is not `count`.
     """
     cdef Documents b
     cdef Py_buffer view
@@ -111,7 +110,7 @@ def encode_delimited(Encoder encoder not None, ChangeRules rules not None, data,
 
 cdef inline const u8* next_delimiter(const u8* p, const u8* stop, const u8* d,
                                      size_t width) noexcept nogil:
-    """Where in p:stop the first delimiter begins, or NULL."""
+    """The first delimiter in p:stop, or NULL."""
     while <size_t>(stop - p) >= width:
         p = <const u8*>memchr(p, d[0], <size_t>(stop - p) - (width - 1))
         if p == NULL or width == 1 or memcmp(p + 1, d + 1, width - 1) == 0:
@@ -121,8 +120,8 @@ cdef inline const u8* next_delimiter(const u8* p, const u8* stop, const u8* d,
 
 
 cdef int choose_mark(Documents* b, Encoder encoder, ChangeRules rules) except -1:
-    """The id of the delimiter, if that is a token and nothing else has the id (changed text may have it
-    anywhere); else one of nothing.
+    """Choose the mark: the id of the delimiter if that is a token and nothing else has its id, otherwise
+    NONE. In changed text, other text may have the id.
     """
     cdef const Tokens* t = encoder.table.tokens()
     cdef SpecialMatcher matcher = rules.first_tokens.matcher
@@ -143,7 +142,7 @@ cdef int choose_mark(Documents* b, Encoder encoder, ChangeRules rules) except -1
 
 
 cdef bint is_utf8(const Documents* b) noexcept nogil:
-    """Whether every document is. Where the delimiter is, too, it never cuts a character."""
+    """Whether every document is UTF-8. A delimiter that is UTF-8 never cuts a character."""
     cdef i32 why
     cdef int size
     valid_bytes(b.delimiter, b.width, &why, &size)
@@ -163,9 +162,7 @@ cdef int flush(const Documents* b, Encoder encoder, Work* w, Pretokens* pretoken
 
 
 cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, ChangeRules rules, size_t count) except -1 nogil:
-    """Leave in w.out the ids of all documents, each with the mark after it; False: it cannot
-    be.
-    """
+    """Put the ids of all documents into w.out, each followed by the mark. False if that is not possible."""
     cdef const ScanTables* tables = encoder.scanner.tables()
     cdef const u8* p = b.data
     cdef const u8* found
@@ -222,12 +219,12 @@ cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, ChangeRules r
 
 
 cdef size_t take_marks(Work* w, u32 mark, i64* ends, size_t most) noexcept nogil:
-    """Take the marks out of the ids; `ends`, which has room for most + 1, are the positions at which they
-    were. How many there were; more than `most`: the ids are of no use.
+    """Remove the marks from the ids, and put the positions where they were into `ends`, which has capacity
+    for most + 1. Returns their number. If it is more than `most`, the ids are unusable.
     """
     cdef size_t i, to = 0, n = 0
     cdef u32 one
-    for i in range(w.count):        # without a branch, which nobody could predict
+    for i in range(w.count):        # without a branch, which would be unpredictable
         one = w.out[i]
         w.out[to] = one
         ends[n] = <i64>to
@@ -240,7 +237,7 @@ cdef size_t take_marks(Work* w, u32 mark, i64* ends, size_t most) noexcept nogil
 
 
 cdef int frame(Work* w, size_t documents, i64* ends, i64 prepend, i64 append) except -1 nogil:
-    """Put ids around each document, from the last to the first."""
+    """Put `prepend` and `append` around the ids of each document, from the last to the first."""
     cdef size_t i, to, begin, size
     cdef size_t more = (prepend >= 0) + (append >= 0)
     if more == 0:

@@ -6,7 +6,7 @@ takes a workspace of its own.
 
 cdef enum:
     RELEASE_FROM = 4096     # bytes from which the GIL is released: for fewer, handing it over costs more
-    STEP = 1 << 20          # bytes between two looks at the clock
+    STEP = 1 << 20          # bytes between two checks of the clock
     MODEL_STEP = 1 << 14    # the same for a model of pieces
 
 
@@ -118,7 +118,7 @@ cdef struct Levels:         # of a whole text that rules change: see `transform/
 
 cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet tokens, ElementTable table, int i,
                       Levels* levels, const u8* p, size_t n, size_t readable, size_t* total) except -1 nogil:
-    """Encode p[:n], all input of level `i` or a segment of the level before. Finds tokens as `find_tokens`
+    """Encode p[:n]: all input of level `i`, or a segment of the level before. Finds tokens as `find_tokens`
     does, then changes and encodes the text between them.
     """
     cdef Found found
@@ -291,7 +291,7 @@ cdef class Encoder:
     cdef readonly TokenTable table
     cdef readonly Scanner scanner
     cdef void* _ready           # a Workspace with a reference, or NULL
-    cdef list _pool             # more of them
+    cdef list _pool             # more workspaces
     cdef Spares _spares
 
     def __cinit__(self, TokenTable table not None, Scanner scanner):
@@ -322,7 +322,7 @@ cdef class Encoder:
         st_store_size(&workspace.cached, table_bytes(&workspace.c.cache))
         workspace.c.count = workspace.c.n_id_spans = 0
         workspace.c.counts_only = workspace.c.follows = False
-        forget_gaps(&workspace.c)       # if a call ended with an error
+        forget_gaps(&workspace.c)       # a call that failed may have left some
         buffer_trim(&workspace.c.buffer)
         if workspace.c.capacity > SPARE_LIMIT:      # do not keep the memory of one huge text
             free(workspace.c.out)

@@ -59,10 +59,10 @@ cdef class FastEncoding:
         """
         need_text(text)                 # not a Prompt: its control says which special tokens are meant
         if max_tokens is None:
-            ids = self.quickly(text, no_special, nothing, errors, AS_LIST)
+            ids = self.try_fast_path(text, no_special, nothing, errors, AS_LIST)
             if ids is not None:
                 return ids
-        return self.slowly(text, no_special, nothing, errors, AS_LIST, False, one, max_tokens)
+        return self.slow_path(text, no_special, nothing, errors, AS_LIST, False, one, max_tokens)
 
     def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict",
                max_tokens=None, add_special_tokens=False):
@@ -82,10 +82,10 @@ cdef class FastEncoding:
         [50256]
         """
         if max_tokens is None and add_special_tokens is False:
-            ids = self.quickly(text, allowed_special, disallowed_special, errors, AS_LIST)
+            ids = self.try_fast_path(text, allowed_special, disallowed_special, errors, AS_LIST)
             if ids is not None:
                 return ids
-        return self.slowly(text, allowed_special, disallowed_special, errors, AS_LIST,
+        return self.slow_path(text, allowed_special, disallowed_special, errors, AS_LIST,
                            add_special_tokens, one, max_tokens)
 
     def encode_to_numpy(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL,
@@ -97,10 +97,10 @@ cdef class FastEncoding:
         (bytearray, mmap) is copied first.
         """
         if add_special_tokens is False and num_threads is one:
-            ids = self.quickly(text, allowed_special, disallowed_special, errors, AS_ARRAY)
+            ids = self.try_fast_path(text, allowed_special, disallowed_special, errors, AS_ARRAY)
             if ids is not None:
                 return ids
-        return self.slowly(text, allowed_special, disallowed_special, errors, AS_ARRAY,
+        return self.slow_path(text, allowed_special, disallowed_special, errors, AS_ARRAY,
                            add_special_tokens, num_threads, None)
 
     def count(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=(), errors="strict",
@@ -115,16 +115,16 @@ cdef class FastEncoding:
         2
         """
         if add_special_tokens is False and num_threads is one:
-            n = self.quickly(text, allowed_special, disallowed_special, errors, AS_COUNT)
+            n = self.try_fast_path(text, allowed_special, disallowed_special, errors, AS_COUNT)
             if n is not None:
                 return n
-        return self.slowly(text, allowed_special, disallowed_special, errors, AS_COUNT,
+        return self.slow_path(text, allowed_special, disallowed_special, errors, AS_COUNT,
                            add_special_tokens, num_threads, None)
 
     @cython.final
-    cdef object quickly(self, object text, object allowed_special, object disallowed_special,
-                        object errors, Form form):
-        """The fast result for the usual settings, also for a prompt after the first one; otherwise None."""
+    cdef object try_fast_path(self, object text, object allowed_special, object disallowed_special,
+                              object errors, Form form):
+        """The result of the fast path, or None if it does not apply. The first prompt takes the slow path."""
         cdef ChangeRules rules
         if errors is not strict or self.encoder is None:
             return None
@@ -165,9 +165,9 @@ cdef class FastEncoding:
         return rules
 
     @cython.final
-    cdef object slowly(self, object text, object allowed_special, object disallowed_special,
-                       object errors, Form form, object add_special_tokens, object num_threads,
-                       object max_tokens):
+    cdef object slow_path(self, object text, object allowed_special, object disallowed_special,
+                          object errors, Form form, object add_special_tokens, object num_threads,
+                          object max_tokens):
         if self.decoder is None:
             raise ValueError(NOT_READY)
         if not is_text_like(text):
@@ -185,7 +185,7 @@ cdef class FastEncoding:
         return self.decoded(tokens)
 
     def decode(self, tokens, errors="replace"):
-        """str: `decode_bytes` as text; errors: any of Python's error handlers.
+        """str: the text of `decode_bytes`. errors: any of Python's error handlers.
 
         >>> enc.decode([31373, 995])
         'hello world'

@@ -1,30 +1,30 @@
-"""One work list for whole texts: any number of threads encode them, mostly without the GIL.
+"""A work list of whole texts: any number of threads encode them, mostly without the GIL.
 
-The list has *pieces*: each is a text, or what is between two clean cuts of one large text. A thread
-takes a *run* of neighbouring pieces; all runs have about the same size, and smaller ones come last, so
-that a slow thread is made up for by the others. It opens the texts of a run with the GIL, and encodes
-them without it into its own workspace, which stays in its processor's cache. Text out of the ordinary
-(bytes or characters that must be repaired) is encoded with the GIL when its turn comes.
+The list has *pieces*: each is a text, or a part of one large text between two clean cuts. A thread takes a
+*run* of neighbouring pieces. All runs have about the same size, but smaller ones come last, so that other
+threads can make up for a slow one. The thread opens the texts of a run with the GIL, and encodes them
+without it into its own workspace, which stays in its processor's cache. Unusual text (bytes or characters
+that must be repaired) is encoded with the GIL when its turn comes.
 
 The output is in order, whichever thread encoded it: `lists` of each text's ids, made by the thread that has
-them in its cache; or all ids in a row, `flat`. For these, a run's ids are copied into the result as soon as
-it is known how many ids come before them; until then they wait. The result is a block for as many ids as
-there are likely to be, which calls use again. Where there are more, the others wait for the end.
+them in its cache; or `flat`, all ids in one array. For the array, a run's ids are copied into the result
+once the number of ids before them is known; until then they are kept with the run. The result is a block
+for the expected number of ids, which calls reuse. Ids beyond it are copied at the end.
 
-What raises for one text raises for all, in the end: of several, the first, as if they were encoded one
-after the other. For that, no run is taken any more, and those before it are finished.
+If a text raises, the whole list raises in the end; if several do, the first error counts, as if they were
+encoded one after the other. So no further run is taken, and the runs before it are finished.
 
-The garbage collector tracks the new lists only when all are done. Otherwise Python would collect
-after every 700 lists and visit each of their items several times: a fifth of the time of a batch.
+The garbage collector tracks the new lists only when all are done. Otherwise Python would collect after
+every 700 lists and visit each of their items several times, which takes a fifth of the time of a batch.
 """
 
 cdef enum:
-    RUN_PIECES = 1024       # most of a run
-    SMALL_RUNS = 16         # as many of the smallest runs are as large as the largest one
-    RUNS_LEFT = 4           # for each thread
-    LOOK_BYTES = 1 << 14    # or characters between two looks at signals
-    FORESEEN = 1 << 13      # ids for which `foresee` reserves memory, at least
-    UNITS_PER_ID = 3        # at least, or some runs wait for the end
+    RUN_PIECES = 1024       # most pieces of a run
+    SMALL_RUNS = 16         # this many of the smallest runs are as large as the largest one
+    RUNS_LEFT = 4           # runs for each thread that the rest of the pieces is divided into
+    LOOK_BYTES = 1 << 14    # bytes or characters between two checks for signals
+    FORESEEN = 1 << 13      # least number of ids for which `foresee` reserves memory
+    UNITS_PER_ID = 3        # expected bytes or characters for each id; with fewer, some runs are copied at the end
 
 
 cdef extern from "Python.h":
@@ -32,14 +32,14 @@ cdef extern from "Python.h":
 
 
 cdef struct RunIds:
-    size_t first            # of its pieces
+    size_t first            # index of its first piece
     size_t start            # where its ids belong, once it is settled
-    size_t count            # of its ids
-    u32* ids                # that wait; NULL: there are none
+    size_t count            # number of its ids
+    u32* ids                # ids that are not copied yet, or NULL
     bint is_done
 
 
-cdef struct RunSources:     # of the texts of the run that a thread has
+cdef struct RunSources:     # open texts of a thread's run
     size_t n
     Source[RUN_PIECES] sources
     bint[RUN_PIECES] is_open
@@ -47,38 +47,38 @@ cdef struct RunSources:     # of the texts of the run that a thread has
 
 @cython.final
 cdef class WorkList:
-    """Texts to encode: `work`, from any number of threads, and when all are back, what it made."""
+    """Texts to encode: threads call `work`, and when all have returned, the list has the result."""
 
     cdef Encoder encoder
     cdef ChangeRules rules
     cdef str errors
     cdef Form form
     cdef list texts, results
-    cdef i64 before, after      # ids around each text, or -1
-    cdef Source source          # of the one text that is cut
+    cdef i64 before, after      # ids to put around each text, or -1
+    cdef Source source          # the text, if there is one that is cut
     cdef bint is_cut, is_ordered
-    cdef readonly size_t n_threads      # for which there is enough to do
+    cdef readonly size_t n_threads      # as many as there is enough work for
     cdef readonly size_t n_pieces
     cdef readonly size_t n_runs
-    cdef size_t* offsets         # [n_pieces + 1] where pieces begin, in characters or bytes of all
-    cdef size_t* ends           # [n_pieces + 1] where their ids end, in those of the run
+    cdef size_t* offsets         # [n_pieces + 1] start of each piece, in characters or bytes
+    cdef size_t* ends           # [n_pieces + 1] where the ids of each piece end, within the run
     cdef RunIds* runs           # [n_runs + 1]
     cdef size_t taken           # runs that threads have taken
-    cdef size_t settled         # runs whose offsets are known,
-    cdef size_t n_ids           # and their ids
-    cdef size_t n_done          # runs
-    cdef Work ids               # the result: only out, count and capacity
-    cdef size_t bytes           # of all texts, in UTF-8
+    cdef size_t settled         # runs whose `start` is known,
+    cdef size_t n_ids           # and the number of their ids
+    cdef size_t n_done          # finished runs
+    cdef Work ids               # the result: only out, count and capacity are used
+    cdef size_t bytes           # size of all texts in UTF-8
     cdef bint is_stopped, has_failed, is_given
-    cdef object error           # what the first text that failed raises,
-    cdef size_t failed          # and its number
+    cdef object error           # error of the first text that failed,
+    cdef size_t failed          # and the index of its piece
     cdef PyThread_type_lock lock
 
     def __cinit__(self, Encoder encoder not None, ChangeRules rules not None, list texts not None,
                   str errors not None, Output output not None, size_t n_threads, sizes, Cuts cuts=None,
                   i64 before=-1, i64 after=-1):
-        """output: LIST, ARRAY or COUNT. n_threads: the most. sizes: (of the largest runs, for which one more
-        thread is worth it). cuts: there is one text, which is cut into runs.
+        """output: LIST, ARRAY or COUNT. n_threads: the most threads. sizes: (size of the largest runs, size
+        that is worth one more thread), in characters or bytes. cuts: for one text, which is cut into runs.
         """
         cdef size_t largest, pays, i
         largest, pays = sizes
@@ -110,7 +110,7 @@ cdef class WorkList:
             self.results = [None] * self.n_pieces
 
     cdef int cut(self, Cuts cuts, size_t size) except -1:
-        """Make pieces of about so many characters or bytes of the one text."""
+        """Cut the one text into pieces of about `size` characters or bytes."""
         cdef Watch watch
         cdef size_t most, cut, stop, i
         watch.looked = 0
@@ -169,7 +169,7 @@ cdef class WorkList:
         free(self.runs)
         free(self.offsets)
         free(self.ends)
-        free(self.ids.out)      # the collector may have taken the encoder, and its spares, already
+        free(self.ids.out)      # not to the spares: the collector may have freed the encoder already
         if self.lock != NULL:
             PyThread_free_lock(self.lock)
 
@@ -191,13 +191,13 @@ cdef class WorkList:
             self.encoder.give(workspace)
 
     def stop(self):
-        """Let no thread take any more runs."""
+        """Let no thread take another run."""
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
         self.is_stopped = True
         PyThread_release_lock(self.lock)
 
     cdef size_t next_run(self) noexcept:
-        """The next run that nobody has, or n_runs: none is left."""
+        """The next run to encode, or n_runs if none is left."""
         cdef size_t k
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
         k = self.n_runs if self.is_stopped else self.taken
@@ -207,7 +207,7 @@ cdef class WorkList:
         return k
 
     cdef bint encode_run(self, size_t k, Work* w, RunSources* open) except -1:
-        """False: one of its texts cannot be encoded, and no other run is wanted."""
+        """Encode run `k`. False if one of its texts cannot be encoded, and no other run should be taken."""
         cdef size_t first = self.runs[k].first, stop = self.runs[k + 1].first, at = first, total, counted = 0, i
         cdef size_t bytes = 0
         PyErr_CheckSignals()
@@ -224,7 +224,7 @@ cdef class WorkList:
                         self.encode_pieces(w, open, first, stop, &at, &counted, &bytes)
                     if at == stop:
                         break
-                    if self.is_cut:         # its offsets are those of the whole text: see `result`
+                    if self.is_cut:         # offsets are those of the whole text: see `result`
                         return self.fail(at, None)
                     put_around(w, self.before)
                     i = w.count
@@ -247,7 +247,7 @@ cdef class WorkList:
 
     cdef int encode_pieces(self, Work* w, RunSources* open, size_t first, size_t stop, size_t* at, size_t* counted,
                            size_t* bytes) except -1 nogil:
-        """Encode the pieces from `at` on, up to one that is out of the ordinary, or raises."""
+        """Encode the pieces from `at` on, up to one that is unusual or raises."""
         cdef size_t i, start, end, size, total, unseen = 0
         cdef Source* source = &self.source
         cdef const u8* p
@@ -278,7 +278,7 @@ cdef class WorkList:
         return 0
 
     cdef bint fail(self, size_t i, object error):
-        """Piece `i` raises this. False."""
+        """Record that piece `i` raises `error`. Returns False."""
         with cython.critical_section(self):
             if not self.has_failed or i < self.failed:
                 self.has_failed, self.failed, self.error = True, i, error
@@ -296,7 +296,7 @@ cdef class WorkList:
         return 0
 
     cdef int settle(self, size_t k, Work* w, size_t counted, size_t bytes) except -1 nogil:
-        """Put the ids of a run where they belong, and those that waited for them."""
+        """Copy the ids of a run to where they belong, and those of later runs whose position is now known."""
         cdef size_t i, first, last, capacity = w.capacity
         cdef RunIds* run = &self.runs[k]
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
@@ -315,7 +315,7 @@ cdef class WorkList:
             w.out = NULL
             w.capacity = w.count = 0
         PyThread_release_lock(self.lock)
-        if w.out == NULL:           # as much again for the next run
+        if w.out == NULL:           # the next run needs about as much
             w.out = <u32*>malloc(capacity * sizeof(u32))
             w.capacity = capacity if w.out != NULL else 0
         if self.is_ordered:
@@ -327,7 +327,7 @@ cdef class WorkList:
         return run.start + run.count <= self.ids.capacity
 
     cdef void copy_ids(self, RunIds* run, u32* ids) noexcept nogil:
-        """Copy its ids, which are `ids` if none wait, to their position, if there is capacity."""
+        """Copy a run's ids to their position, if there is capacity: those it has kept, or else `ids`."""
         if not self.has_capacity(run) or run.count == 0:
             return
         memcpy(self.ids.out + run.start, run.ids if run.ids != NULL else ids, run.count * sizeof(u32))
@@ -335,7 +335,7 @@ cdef class WorkList:
         run.ids = NULL
 
     cdef int join(self) except -1:
-        """Copy the ids of the runs that wait for the end."""
+        """Copy the ids of all runs that are not copied yet."""
         cdef size_t k
         reserve(&self.ids, self.n_ids)
         with nogil:
@@ -346,13 +346,13 @@ cdef class WorkList:
         return 0
 
     cdef int check(self, bint is_right) except -1:
-        """Raise what the first text that failed does. is_right: the list was made for this result."""
+        """Raise the error of the first text that failed. is_right: the list was made for this result."""
         if self.error is not None:
             raise self.error
         if not is_right or self.is_given:
-            raise ValueError("the list was made for another result, or gave this one already")
+            raise ValueError("the list was made for another kind of result, or has returned it already")
         if self.n_done < self.n_runs:
-            raise ValueError("the list is not done: call work, and not stop")
+            raise ValueError("the list is not done: call work, and do not call stop")
         self.is_given = True
         return 0
 
@@ -365,8 +365,8 @@ cdef class WorkList:
         return self.results
 
     def flat(self):
-        """(numpy.uint32 [n], int64 [texts], bytes): the ids of all texts, where those of each end, and how many
-        bytes they had in UTF-8.
+        """(numpy.uint32 [n], int64 [texts], int): the ids of all texts, where those of each text end, and
+        the size of all texts in UTF-8.
         """
         cdef size_t i, k
         cdef i64* offsets
@@ -380,8 +380,8 @@ cdef class WorkList:
         return ids_to_array(self.encoder._spares, &self.ids), ends, self.bytes
 
     def result(self):
-        """What `Encoder.encode` gives for the one text."""
-        if self.has_failed:         # by itself, it is repaired, or raises with its own offsets
+        """What `Encoder.encode` returns for the one text."""
+        if self.has_failed:         # encoded as a whole, it is repaired, or raises with its own offsets
             return self.encoder.encode(self.texts[0], self.rules, self.errors, outputs[<int>self.form])
         self.check(self.is_cut)
         if self.form == AS_COUNT:
@@ -404,8 +404,8 @@ cdef inline int put_around(Work* w, i64 id) except -1 nogil:
 
 
 cdef bint is_cut_in_changed(ChangeRules r, const Source* s, Watch* watch, size_t offset) except -1 nogil:
-    """Whether a clean cut is one of the changed text, too: the characters beside it are left, each by itself,
-    so that they are beside each other afterwards, and nothing else is between them.
+    """Whether a clean cut is also a clean cut of the changed text: the characters around it are unchanged
+    and joined to nothing, so they stay neighbours.
     """
     cdef i32[4] near
     cdef int i, size = 0

@@ -1,23 +1,23 @@
-"""Counts the pre-tokens of a text that comes in chunks. A trainer does this before it merges.
+"""Counts the pre-tokens of a text that arrives in chunks. A trainer does this before it merges.
 
-As in streams, the scanner stops at the end of a chunk (`scan/scanner.pxi`). What is carried to the next
-chunk are the bytes of the open pre-token, and where the scanner stands. Large texts are cut where
-the pattern never looks across (`scan/cuts.pxi`); several counters count the parts.
+As in streams, the scanner stops at the end of a chunk (`scan/scanner.pxi`). The bytes of the open pre-token
+and the scanner's state are carried to the next chunk. Large texts are cut where the pattern never looks
+across (`scan/cuts.pxi`), and several counters count the parts.
 """
 
 @cython.final
 cdef class PretokenCounter:
-    """Counts the pre-tokens of texts. The caller sees to it that there is one call at a time."""
+    """Counts the pre-tokens of texts. The caller ensures that there is one call at a time."""
 
     cdef Scanner scanner
     cdef readonly PretokenTable table
     cdef readonly str errors
-    cdef u8* bytes              # of the open pre-token, and those after it
+    cdef u8* bytes              # those of the open pre-token and after
     cdef size_t size
     cdef size_t capacity
-    cdef size_t unfinished      # strict: of these at the end, bytes of an incomplete character
+    cdef size_t unfinished      # if errors are strict: bytes of an incomplete character at the end
     cdef Scan walk              # positions relative to `bytes`
-    cdef u64 offset             # position of bytes[0] in all the text
+    cdef u64 offset             # position of bytes[0] in the whole text
 
     def __cinit__(self, Scanner scanner not None, str errors not None):
         """errors: strict or surrogateescape."""
@@ -31,17 +31,17 @@ cdef class PretokenCounter:
 
     @property
     def pending(self):
-        """Bytes taken in that are not counted yet: those of the open pre-token."""
+        """Bytes fed that are not counted yet: those of the open pre-token."""
         return self.size - self.walk.start
 
     @property
     def is_in_character(self):
-        """bool: text of which the errors are strict waits for the rest of a character."""
+        """bool: whether the text so far ends inside a character, if errors are strict."""
         return self.unfinished > 0
 
     @property
     def bytes_in(self):
-        """Bytes taken in."""
+        """Bytes fed."""
         return self.offset + self.size
 
     @property
@@ -50,11 +50,11 @@ cdef class PretokenCounter:
         return table_bytes(&self.table.c) + self.capacity
 
     def worker(self):
-        """A counter of its own with the same settings, for a part of the text."""
+        """A new counter with the same settings, for a part of the text."""
         return PretokenCounter(self.scanner, self.errors)
 
     cdef PretokenCounter ended(self, bytes more):
-        """What would be counted besides if the text ended here, after `more`.
+        """What would be counted in addition if the text ended here, after `more`.
 
         Nothing changes here. Raises UnicodeDecodeError as `feed` with `final`.
         """
@@ -73,9 +73,10 @@ cdef class PretokenCounter:
         return rest
 
     def part_end(self, chunk, size_t start, size_t size):
-        """(int, int): where about `size` bytes of `chunk` end that begin at `start`, and all do.
+        """(int, int): the end of a part of `chunk` that has about `size` bytes from `start` on, and the
+        size of `chunk`.
 
-        The first is not inside a character of well-formed text.
+        The part does not end inside a character of well-formed text.
         """
         cdef Text text
         cdef size_t stop
@@ -87,11 +88,10 @@ cdef class PretokenCounter:
             text_close(&text)
 
     def feed(self, chunk, size_t start=0, stop=None, bint final=False, bint checked=False):
-        """Take in bytes start:stop of `chunk`. checked: `check_bytes` has seen them.
+        """Count bytes start:stop of `chunk`. checked: `check_bytes` has checked them.
 
-        Raises UnicodeDecodeError before anything is taken in. After a MemoryError, `bytes_in` says
-        how far it came, nothing that was taken in is lost, and a well-formed text goes on with a
-        whole character.
+        Raises UnicodeDecodeError before anything is counted. After a MemoryError, `bytes_in` tells how many
+        bytes were fed, none of these are lost, and a well-formed text can continue with a whole character.
         """
         cdef Text text
         cdef size_t end
@@ -119,9 +119,9 @@ cdef class PretokenCounter:
             text_close(&text)
 
     def check_bytes(self, chunk, size_t start, size_t stop, bint final, u64 base):
-        """Raise what `feed` would raise for bytes start:stop, without taking them in.
+        """Raise what `feed` would raise for bytes start:stop, without feeding them.
 
-        base: position of chunk[0] in all the text.
+        base: position of chunk[0] in the whole text.
         """
         cdef Text text
         text_open(&text, NULL, chunk, self.errors)
@@ -131,16 +131,16 @@ cdef class PretokenCounter:
             text_close(&text)
 
     def count_documents(self, list documents not None, size_t start, size_t stop):
-        """Count each text start:stop of a list by itself, as what comes next; nothing may be
-        pending. Nobody may change the list meanwhile.
+        """Count the texts start:stop of a list, each by itself, as the next part of the whole text. Nothing
+        may be pending, and the list must not change meanwhile.
 
-        Raises UnicodeDecodeError, MemoryError; a part of them is counted then.
+        Raises UnicodeDecodeError or MemoryError; some of the texts are counted then.
         """
         count_documents(self, documents, start, stop)
 
     def go_on(self, PretokenCounter other not None, bytes more not None=b""):
-        """End the text after `more`, and go on where `other` stands, which counted from offset 0 the text that
-        follows.
+        """End the text after `more`. Then take over the counts and the state of `other`, which counted the
+        text that follows, from offset 0.
 
         `other` does not change. A MemoryError or UnicodeDecodeError changes nothing.
         """
@@ -158,24 +158,24 @@ cdef class PretokenCounter:
         self.offset = end + other.offset
 
     def restart(self):
-        """Forget everything and begin at position 0. The memory is kept."""
+        """Forget everything and begin again at position 0. The memory is kept."""
         self.size = self.unfinished = self.offset = 0
         scan_begin(&self.walk, 0)
         with nogil:
             self.table.clear()
 
     def getstate(self):
-        """(int, bytes): bytes taken in, and those of them that are pending."""
+        """(int, bytes): the number of bytes fed, and the pending bytes."""
         return self.bytes_in, self.bytes[self.walk.start:self.size] if self.size else b""
 
     def setstate(self, u64 bytes_in, bytes pending not None):
-        """Continue where `getstate` was called; the table is filled by itself.
+        """Continue from a state of `getstate`; the table must be loaded separately.
 
-        Raises ValueError for a state that `getstate` cannot give; nothing has changed then.
+        Raises ValueError for a state that `getstate` cannot return, and changes nothing then.
         """
         cdef size_t size = len(pending)
         if size > bytes_in or self.size or self.offset:
-            raise ValueError("not the state of a counter of pre-tokens, or not of a fresh one")
+            raise ValueError("not the state of a pre-token counter, or this counter is not new")
         self.check(<const u8*><const char*>pending, size, False, bytes_in - size)
         grow_counter(self, size)
         memcpy(self.bytes, <const u8*><const char*>pending, size)
@@ -186,9 +186,9 @@ cdef class PretokenCounter:
 
     cdef int count(self, const u8* text, size_t readable, size_t end, Scan* walk, bint final,
                    u64 base) except -1 nogil:
-        """Count the pre-tokens of text[walk.start:end] that are closed.
+        """Count the closed pre-tokens of text[walk.start:end].
 
-        After a MemoryError, `walk` stands where the first pre-token begins that is not counted.
+        After a MemoryError, `walk` is at the start of the first pre-token that is not counted.
         """
         cdef i64[BATCH] ends
         cdef size_t n
@@ -201,14 +201,14 @@ cdef class PretokenCounter:
                 self.table.reserve(n, words_for(next.start - walk.start))
                 self.table.add(text, readable, walk.start, ends, n, base)
             walk[0] = next
-            if n <= BATCH - 64:     # all that can be decided was
+            if n <= BATCH - 64:     # everything that can be decided is counted
                 return 0
 
     cdef int check(self, const u8* text, size_t size, bint final, u64 offset) except -1:
         """Raise UnicodeDecodeError unless text[:size] is UTF-8.
 
-        offset: position of text[0] in all the text; where that is the next one to be taken in, the
-        text goes on after the bytes of an unfinished character.
+        offset: position of text[0] in the whole text. If that is the next byte to be fed, the text
+        continues the bytes of an unfinished character.
         """
         cdef u8[8] both
         cdef size_t waiting, skip = 0, valid, room

@@ -1,12 +1,12 @@
-"""How a counter takes text in: slice by slice, after the bytes of the open pre-token."""
+"""Feeds text to a counter: slice by slice, after the bytes of the open pre-token."""
 
 cdef enum:
-    SLICE = 1 << 16         # bytes of a text that are taken in at a time
-    SLACK = 64              # bytes beyond the text that may be read
+    SLICE = 1 << 16         # bytes of a text that are counted at a time
+    SLACK = 64              # readable bytes after the text
 
 
 cdef int grow_counter(PretokenCounter counter, size_t size) except -1 nogil:
-    """Room for `size` bytes. MemoryError also for a pre-token of 4 GiB."""
+    """Make room for `size` bytes. MemoryError also for a pre-token of 4 GiB."""
     if size > <size_t>0xFFFFFF00:
         no_memory(size, b"bytes of a pre-token")
     if size + SLACK > counter.capacity:
@@ -15,7 +15,7 @@ cdef int grow_counter(PretokenCounter counter, size_t size) except -1 nogil:
 
 
 cdef size_t whole(const u8* text, size_t size) noexcept nogil:
-    """Bytes of text[:size + 1], at most `size`, that end with a character of well-formed text."""
+    """The last position up to `size` that is not inside a character of well-formed text. Reads text[size]."""
     cdef size_t back = 0
     while back < 3 and back < size and text[size - back] & 0xC0 == 0x80:
         back += 1
@@ -23,15 +23,15 @@ cdef size_t whole(const u8* text, size_t size) noexcept nogil:
 
 
 cdef int count_slices(PretokenCounter counter, const u8* data, size_t size, bint final) except -1 nogil:
-    """Count the complete pre-tokens of a text, in slices of whole characters. final: the text ends.
+    """Count the complete pre-tokens of a text, in slices of whole characters. final: the text ends here.
 
-    After a MemoryError, a part of the text was not taken in, or not counted.
+    After a MemoryError, a part of the text was not fed, or not counted.
     """
     cdef size_t step, gone
     while True:
         step = size if size <= SLICE else whole(data, SLICE)
         grow_counter(counter, counter.size + step)
-        if step:                        # `data` may be NULL where there is nothing
+        if step:                        # `data` may be NULL if it is empty
             memcpy(counter.bytes + counter.size, data, step)
         counter.size += step
         data += step
@@ -39,7 +39,7 @@ cdef int count_slices(PretokenCounter counter, const u8* data, size_t size, bint
         counter.count(counter.bytes, counter.size + SLACK, counter.size, &counter.walk,
                       final and size == 0, counter.offset)
         gone = counter.walk.start
-        # Moving a long open pre-token for a few bytes would make one-byte chunks quadratic.
+        # If a few bytes moved a long open pre-token, one-byte chunks would take quadratic time.
         if gone >= counter.size - gone or gone >= SLICE:
             memmove(counter.bytes, counter.bytes + gone, counter.size - gone)
             counter.size -= gone

@@ -1,7 +1,7 @@
-"""The pairs of symbols, before the first merge: how often each occurs, and where."""
+"""Find the pairs of symbols before the first merge: how often each occurs, and where."""
 
 cdef int count_first_pairs(Merging* m) except -1 nogil:
-    """Record all pairs of symbols that are not too rare."""
+    """Record all pairs of symbols that are frequent enough."""
     if m.of_bytes != NULL:
         count_pairs_of_bytes(m)
     else:
@@ -11,7 +11,7 @@ cdef int count_first_pairs(Merging* m) except -1 nogil:
 
 
 cdef int count_pairs_of_bytes(Merging* m) except -1 nogil:
-    """Of which `fill_rows` has counted each already."""
+    """Record pairs of bytes, which `fill_rows` has counted already."""
     cdef u64 i, common = 0, slots = 1024
     cdef u32 left, right
     cdef size_t total = 0
@@ -47,7 +47,7 @@ cdef int count_pairs_of_bytes(Merging* m) except -1 nogil:
 
 
 cdef int count_pairs_of_symbols(Merging* m) except -1 nogil:
-    """There may be too many of these for an array of all pairs."""
+    """Count and record pairs of other symbols. There may be too many for an array of all pairs."""
     cdef u64 i
     cdef size_t total = 0
     cdef Pair* record

@@ -1,42 +1,41 @@
-"""The merge loop of training: which pair of neighbours is the most frequent, again and again.
+"""The merge loop of training: merge the most frequent pair of neighbours, again and again.
 
-**The rows.** All pre-tokens are one after the other in one array, a slot for each byte and one
-between two pre-tokens. A token occupies the slots of its parts; its id is written into the first
-and the last of them, so that both neighbours of a token are found from its ends without a linked
-list. A slot also has how often its pre-token was seen.
+**Rows.** All pre-tokens are in one array, one after the other, with a slot for each symbol (such as a byte)
+and one between two pre-tokens. A token occupies the slots of its parts. Its id is in the first and the last
+of them, so that both neighbours of a token are found from its ends without a linked list. A slot also has
+the count of its pre-token.
 
-**Pairs.** A hash table of 32-byte records: how often the pair occurs, and where, as a run of slots
-in an array that is only appended to. Positions are never removed; a look at the slots tells whether
-the pair is still there. A new pair always has the new token in it, so all its positions come up
-during one merge; and no count ever grows afterwards. Hence:
+**Pairs.** A hash table has a record of 32 bytes for each pair: how often it occurs, and where, as a range
+of an array of positions that is only appended to. Positions are never removed: the slots tell whether the
+pair is still there. A new pair always contains the new token, so all its positions are found during one
+merge, and its count never grows afterwards. Hence:
 
-- what a merge does to other pairs is summed up for each neighbour in two arrays, and the hash table
-  is asked once for each *different* neighbour;
-- the greatest count never rises. Records lie in buckets by count (exact for small ones), linked
-  through the table; only the bucket in turn is made a heap, ordered by count and tie
-  (`training/pair_queue.pxi`);
+- the changes that a merge makes to other pairs are summed for each neighbour in two arrays, and the hash
+  table is read once for each *different* neighbour;
+- the greatest count never rises. Records are in buckets by count (exact for small counts), linked through
+  the table; only the current bucket is made a heap, ordered by count and tie (`training/pair_queue.pxi`);
 - a pair that is too rare to be merged is not even recorded.
 
-Related: rustbpe and Hugging Face keep a lazily refreshed heap of all pairs with a set of pre-tokens
+Related: rustbpe and Hugging Face keep a lazily refreshed heap of all pairs, with a set of pre-tokens for
 each.
 
-Not here: pre-tokens and their counts (`training/pretoken_counts.pxi`), what the ids stand for
+Elsewhere: pre-tokens and their counts (`training/pretoken_counts.pxi`), and the text of the ids
 (`trainer.py`).
 """
 
 @cython.final
 cdef class MergeLoop:
-    """Merges pairs in the order of their counts. Made once, used up by `run`."""
+    """Merges pairs in the order of their counts. Each object is for one training."""
 
     cdef Merging m
 
     def __cinit__(self, data, sizes, counts, symbol_ids, u32 most, u64 min_frequency,
                   bint by_position, u32 length_limit=NONE):
-        """data: pre-tokens in a row, of the sizes (uint32 [n]) and counts (uint64 [n]) given, as
-        uint8, bytes, or uint32, other symbols from 0 on; symbol_ids: uint32 [number of symbols],
-        their ids, which are the same numbers in any order; min_frequency: rarer pairs are not
-        merged; by_position: a tie goes to the pair that comes first, not to the smallest ids;
-        length_limit: tokens of more than two symbols have fewer than this.
+        """data: pre-tokens, concatenated, as bytes (uint8) or as symbols numbered from 0 (uint32). sizes,
+        counts: uint32 [n] and uint64 [n], one for each pre-token. symbol_ids: uint32 [number of symbols],
+        the id of each, a permutation of their numbers. min_frequency: rarer pairs are not merged.
+        by_position: a tie goes to the pair that occurs first, not to the smallest ids. length_limit: tokens
+        of more than two symbols have fewer symbols than this.
         """
         cdef bint has_bytes = getattr(data, "dtype", None) != np.uint32
         cdef ArrayView data_view = read_array(data, UINT8 if has_bytes else UINT32, "data")
@@ -49,12 +48,12 @@ cdef class MergeLoop:
         cdef const u32* symbol = NULL if has_bytes else <const u32*>data_view.data
         cdef size_t n = size_view.size, i, total = 0, slots = 1, many = 0
         if count_view.size != n or (has_bytes and id_view.size != 256):
-            raise ValueError("as many counts as sizes and 256 ids are needed")
+            raise ValueError("expected as many counts as sizes, and 256 ids")
         if <u64>most + id_view.size > 0x7FFFFFFF:
             raise ValueError(f"{most} merges are too many")
         for i in range(id_view.size):
             if symbol_id[i] >= id_view.size:
-                raise ValueError(f"the ids of the symbols are 0 … {id_view.size - 1}")
+                raise ValueError(f"the ids of symbols must be 0 to {id_view.size - 1}")
         for i in range(n):
             total += size[i]
             if size[i] > 1:
@@ -108,23 +107,23 @@ cdef class MergeLoop:
 
     @property
     def n_merges(self):
-        """Merges made so far."""
+        """Number of merges so far."""
         return self.m.n_merges
 
     @property
     def most(self):
-        """The largest number of merges that can be made."""
+        """The most merges that can be made."""
         return self.m.most
 
     def run(self, size_t effort):
-        """bool: merge until about `effort` positions were looked at; whether there is more to do."""
+        """bool: merge until about `effort` positions were visited. Returns whether there is more to do."""
         cdef bint more
         with nogil:
             more = merge_on(&self.m, effort)
         return more
 
     def merges(self):
-        """(uint32 [n], uint32 [n]): the left and right ids so far."""
+        """(uint32 [n], uint32 [n]): left and right ids of the merges so far."""
         cdef u32 n = self.m.n_merges
         lefts = np.empty(n, np.uint32)
         rights = np.empty(n, np.uint32)
@@ -167,7 +166,7 @@ cdef void fill_rows(Merging* m, const Symbol* data, const u32* sizes, const u64*
 
 
 cdef int reserve_merges(Merging* m, size_t merges) except -1 nogil:
-    """Room for so many merges in all."""
+    """Make room for `merges` merges in all."""
     cdef size_t tokens = m.n_symbols + merges
     if tokens <= m.tokens_capacity:
         return 0
@@ -197,7 +196,7 @@ cdef bint merge_on(Merging* m, size_t effort) except -1 nogil:
             count_first_pairs(m)
             spent += m.rows_size
         else:
-            record = choose(m)
+            record = next_pair(m)
             if record == NULL:
                 m.finished = True
                 break
@@ -209,7 +208,7 @@ cdef bint merge_on(Merging* m, size_t effort) except -1 nogil:
 
 
 cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
-    """Put a new token for the pair everywhere."""
+    """Replace the pair by a new token everywhere."""
     cdef u32 a = <u32>(record.key >> 32), b = <u32>record.key, x, y, position, second, end, i
     cdef u32 new = m.n_symbols + m.n_merges, size = record.size, n_left = 0, n_right = 0
     cdef u32 size_a, size_b, neighbour
@@ -252,7 +251,7 @@ cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
         rows[second].token = INNER
         rows[position].token = new
         rows[end - 1].token = new
-        if x == new:        # the pair twice in a row
+        if x == new:        # the pair occurs twice in a row
             both_weight += weight
             events_left[n_events_left].token = new
             events_left[n_events_left].position = position - m.lengths[new]
@@ -276,15 +275,15 @@ cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
             events_right[n_events_right].token = y
             events_right[n_events_right].position = position
             n_events_right += 1
-    # Pairs with the parts get rarer, each neighbour at once.
+    # Pairs with the parts become rarer: one update for each neighbour.
     for i in range(n_left):
-        lessen(m, <u64>m.left_seen[i] << 32 | a, left[m.left_seen[i]].weight)
+        reduce_count(m, <u64>m.left_seen[i] << 32 | a, left[m.left_seen[i]].weight)
     for i in range(n_right):
         y = m.right_seen[i]
-        lessen(m, <u64>b << 32 | y, right[y].weight)
-        if y == a:          # of these, some are followed by the new token, too
+        reduce_count(m, <u64>b << 32 | y, right[y].weight)
+        if y == a:          # some of these have become the new token
             right[y].weight -= both_weight
-    # Pairs with the new token.
+    # Pairs that contain the new token.
     if n_both:
         left[new].weight = both_weight
         left[new].size = <u32>n_both
@@ -322,15 +321,15 @@ cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
     return 0
 
 
-cdef inline void lessen(Merging* m, u64 key, u64 weight) noexcept nogil:
+cdef inline void reduce_count(Merging* m, u64 key, u64 weight) noexcept nogil:
     cdef Pair* record = find_record(m, key)
     if record.key == key and record.count:
         record.count -= weight
 
 
 cdef inline int begin_pair(Merging* m, u64 key, Side* side) except -1 nogil:
-    """A record for a new pair, and room for its positions, unless it is too rare or too long; there is
-    room in the table.
+    """Record a new pair, and reserve its positions, unless it is too rare or too long. The table must have
+    room.
     """
     cdef Pair* record
     if side.weight < m.lowest or (

@@ -1,13 +1,13 @@
-"""Which pair is next: the hash table of pairs, buckets by count, and a heap of the bucket in turn.
+"""Which pair is next: the hash table of pairs, buckets by count, and a heap of the current bucket.
 
-Records lie in buckets, linked through the table. A record whose count has fallen since it was put
-there is noticed when it comes up, and put where it belongs; counts never rise, so nothing comes up
-too late. The heap orders the bucket in turn by count and tie; its entries carry both as they were,
-which is their version: an entry that is no longer true is put again.
+Records are in buckets, linked through the table. If the count of a record has fallen since it was queued,
+that is noticed when it is its turn, and it is queued again; counts never rise, so no record is found too
+late. The heap orders the current bucket by count and tie. Its entries hold both as they were, which is
+their version: an outdated entry is queued again.
 """
 
 cdef int new_table(Merging* m, u64 slots) except -1 nogil:
-    """An empty table; who calls sees to the old one."""
+    """Make an empty table. The caller frees the old one."""
     cdef Pair* table = NULL
     cdef u64 i
     if slots <= MOST_SLOTS:
@@ -24,7 +24,7 @@ cdef int new_table(Merging* m, u64 slots) except -1 nogil:
 
 
 cdef int reserve_pairs(Merging* m, u64 more) except -1 nogil:
-    """Room for `more` new pairs. Those that are done with are left out on a move."""
+    """Make room for `more` new pairs. Drops finished pairs when the table is moved."""
     cdef Pair* old = m.table
     cdef u64 old_mask = m.mask, i, live = 0, slots = m.mask + 1
     cdef Pair* record
@@ -49,7 +49,7 @@ cdef int reserve_pairs(Merging* m, u64 more) except -1 nogil:
 
 
 cdef void sort_into_buckets(Merging* m) noexcept nogil:
-    """All records, from nothing."""
+    """Queue all records anew."""
     cdef u64 i
     for i in range(LEVELS):
         m.buckets[i] = NONE
@@ -104,7 +104,7 @@ cdef void pop(Merging* m) noexcept nogil:
 
 
 cdef u64 tie_of(Merging* m, Pair* record) noexcept nogil:
-    """What decides between pairs of one count. It never gets smaller."""
+    """Decides between pairs with the same count. It never decreases."""
     cdef u32 left, right, position
     if not m.by_position:
         return record.key
@@ -119,8 +119,8 @@ cdef u64 tie_of(Merging* m, Pair* record) noexcept nogil:
     return NO_PAIR                # its count is 0
 
 
-cdef Pair* choose(Merging* m) except? NULL nogil:
-    """The next pair to merge; NULL: all that are left are too rare."""
+cdef Pair* next_pair(Merging* m) except? NULL nogil:
+    """The next pair to merge, or NULL if all others are too rare."""
     cdef Entry top
     cdef Pair* record
     cdef u32 at
@@ -146,7 +146,7 @@ cdef Pair* choose(Merging* m) except? NULL nogil:
 
 
 cdef int queue_pair(Merging* m, Pair* record) except -1 nogil:
-    """Where the record belongs by now: heap, bucket, or nowhere."""
+    """Put the record where it belongs now: into the heap or a bucket, or nowhere."""
     if record.count < m.lowest:
         return 0
     if level_of(record.count) >= m.level:

@@ -1,4 +1,4 @@
-"""The state of a merge loop, and what is small and asked often of it; see `training/merge_loop.pxi`."""
+"""The state of a merge loop, and its small, hot functions; see `training/merge_loop.pxi`."""
 
 cdef extern from *:
     """
@@ -8,40 +8,40 @@ cdef extern from *:
 
 
 cdef enum:
-    EDGE = 0xFFFFFFFE           # between two pre-tokens
-    INNER = 0xFFFFFFFD          # the first byte of a token that has become the right part of another
-    MANY = 0x80000000           # flag of a weight that is a position in `weights`
-    EXACT = 1024                # counts below have a bucket of their own
+    EDGE = 0xFFFFFFFE           # the slot between two pre-tokens
+    INNER = 0xFFFFFFFD          # the first slot of a token that has become the right part of another
+    MANY = 0x80000000           # flag of a weight that is an index into `weights`
+    EXACT = 1024                # smaller counts have a bucket of their own
     LEVELS = EXACT + 64 * 16
     AHEAD = 12                  # positions between a prefetch and its use
-    LONGEST = 0x50000000        # slots of rows; there are fewer than three times as many positions
-    MOST_SLOTS = 0x80000000     # of the table of pairs
+    LONGEST = 0x50000000        # most slots of rows; there are fewer than three times as many positions
+    MOST_SLOTS = 0x80000000     # most slots of the table of pairs
 
 
 cdef struct Slot:
     u32 token
-    u32 weight              # how often the pre-token was seen, or MANY with a position in `weights`
+    u32 weight              # count of the pre-token, or MANY with an index into `weights`
 
 
-cdef struct Pair:           # a record
+cdef struct Pair:           # a record of the table
     u64 key                 # left id << 32 | right id; or NO_PAIR
-    u64 count               # 0: done with
+    u64 count               # 0: finished
     u32 start               # its positions: positions[start:start + size]
     u32 size
-    u32 next                # in the same bucket
+    u32 next                # next record in the same bucket
     u32 _unused
 
 
-cdef struct Entry:          # in the heap
+cdef struct Entry:          # of the heap
     u64 count
-    u64 tie                 # of those with the same count the smallest is chosen
-    u64 at                  # which record
+    u64 tie                 # the smallest one wins among equal counts
+    u64 at                  # index of the record
 
 
-cdef struct Side:           # what one merge does to the pairs with one neighbour
+cdef struct Side:           # what one merge changes in the pairs with one neighbour
     u64 weight
-    u32 size                # positions
-    u32 start               # where the next one of them goes
+    u32 size                # number of positions
+    u32 start               # where the next position is stored
 
 
 cdef struct Event:
@@ -49,32 +49,32 @@ cdef struct Event:
     u32 position
 
 
-cdef struct Merging:        # all that a MergeLoop has
+cdef struct Merging:        # the state of a MergeLoop
     Slot* rows
     size_t rows_size
     u64* weights
     size_t n_weights
-    u32* lengths            # [n_tokens + room] slots of a token
-    Side* left              # [n_tokens + room] by the token on the left of a merge
+    u32* lengths            # [tokens_capacity] slots of a token
+    Side* left              # [tokens_capacity] by token to the left of a merge
     Side* right
     u32* left_seen
     u32* right_seen
-    u32* lefts              # the merges
+    u32* lefts              # [n_merges]
     u32* rights
     size_t tokens_capacity
     Pair* table
     u64 mask
-    int shift               # of a hash that gives the number of a record
+    int shift               # shift from a hash to the index of a record
     u64 used
-    u32 n_symbols           # with ids from 0 on: bytes, or others
+    u32 n_symbols           # bytes or others, with ids from 0 on
     Side* of_bytes          # [1 << 16] pairs of bytes, until they are recorded
     u32* positions
     size_t positions_size
     size_t positions_capacity
     Event* events
     size_t events_capacity
-    u32[LEVELS] buckets     # the first record of each, or NONE
-    u32 level               # of the bucket in turn; all above are empty
+    u32[LEVELS] buckets     # first record of each, or NONE
+    u32 level               # the current bucket; all above it are empty
     Entry* heap
     size_t heap_size
     size_t heap_capacity
@@ -83,7 +83,7 @@ cdef struct Merging:        # all that a MergeLoop has
     bint by_position
     bint finished
     u32 n_merges
-    u32 most                # merges that will be made at most
+    u32 most                # limit of n_merges
 
 
 cdef inline Pair* find_record(Merging* m, u64 key) noexcept nogil:
@@ -95,7 +95,7 @@ cdef inline Pair* find_record(Merging* m, u64 key) noexcept nogil:
 
 
 cdef inline u32 level_of(u64 count) noexcept nogil:
-    """The number of the bucket for a count: exact below EXACT, then 16 for each power of two."""
+    """The bucket for a count: exact below EXACT, then 16 buckets for each power of two."""
     cdef u32 power = 0
     cdef u64 rest
     if count < EXACT:

@@ -1,8 +1,8 @@
-"""How often each pre-token was seen, and where first: a table of pre-tokens (`cache/table.pxi`)."""
+"""How often each pre-token occurs, and where first: a table of pre-tokens (`cache/table.pxi`)."""
 
 cdef packed struct Seen:    # the numbers of a pre-token, CELL_NUMBERS of them
     u64 count
-    u64 first               # where in all the text it was seen first
+    u64 first               # position of the first occurrence in the whole text
 
 
 cdef enum:
@@ -11,7 +11,7 @@ cdef enum:
 
 @cython.final
 cdef class PretokenTable:
-    """Pre-tokens and their counts. Not safe for two threads at a time."""
+    """Pre-tokens and their counts. Not thread-safe."""
 
     cdef PretokenCells c
 
@@ -37,9 +37,9 @@ cdef class PretokenTable:
         self.c.cells_used = self.c.arena_used = 0
 
     cdef int reserve(self, size_t pretokens, size_t words) except -1 nogil:
-        """Make room for so many new pre-tokens, and so many words of the arena.
+        """Make room for this many new pre-tokens and words of the arena.
 
-        A MemoryError changes nothing that can be seen.
+        A MemoryError has no visible effect.
         """
         cdef u64 cells = self.c.cell_mask + 1
         cdef size_t arena = self.c.arena_size
@@ -54,9 +54,9 @@ cdef class PretokenTable:
         return 0
 
     cdef void take_over(self, PretokenTable other, u64 shift) noexcept nogil:
-        """Add all of `other`, as if it had been seen `shift` bytes later; there is room for it.
+        """Add all of `other`, as if its text began `shift` bytes later. There must be room for it.
 
-        Both have the same hash, so that both are gone through from the front to the back.
+        Both use the same hash, so both tables are traversed from front to back.
         """
         cdef u64 i, high
         cdef Cell* cell
@@ -66,15 +66,14 @@ cdef class PretokenTable:
             high = cell.high & ST_KEY_MASK
             if high:
                 seen = seen_of(&other.c, cell)
-                see(&self.c, home_of(&self.c, cell.low, high), cell.low, high, bytes_of(&other.c, cell),
-                    seen.count, seen.first + shift)
+                count_pretoken(&self.c, home_of(&self.c, cell.low, high), cell.low, high, bytes_of(&other.c, cell),
+                               seen.count, seen.first + shift)
 
     cdef void add(self, const u8* text, size_t readable, size_t start, const i64* ends,
                   size_t count, u64 base) noexcept nogil:
-        """Count the pre-tokens of `text` that end at `ends`; there is room (`reserve`) for all of
-        them.
+        """Count the pre-tokens of `text` that end at `ends`. `reserve` must have made room for all of them.
 
-        readable: bytes of `text` that may be loaded; base: position of text[0] in all the text. A
+        readable: bytes of `text` that may be loaded; base: position of text[0] in the whole text. A
         negative end is that of a segment which is not a pre-token.
         """
         cdef Lookup b
@@ -85,21 +84,22 @@ cdef class PretokenTable:
         for i in range(count):
             low, high = b.keys[2 * i], b.keys[2 * i + 1]
             if b.cells[i] != &self.c.nothing:
-                # Most are short and in this cache line. In which half of it, no branch asks.
+                # Most are short, and in this cache line; the half of it is selected without a branch.
                 position = b.cells[i] - self.c.cells
                 tagged = high | <u64>CELL_NUMBERS << 60
                 cell = self.c.cells + (position ^ 1)
                 cell = self.c.cells + (position ^ (<u64>(cell.low == low) & <u64>(cell.high == tagged)))
                 if cell.low == low and cell.high == tagged:
-                    see_again(<Seen*>cell.numbers, 1, base + start)
+                    count_again(<Seen*>cell.numbers, 1, base + start)
                 else:
-                    see(&self.c, b.cells[i], low, high, text + start, 1, base + start)
+                    count_pretoken(&self.c, b.cells[i], low, high, text + start, 1, base + start)
             start = <size_t>llabs(ends[i])
 
     def export(self):
-        """(bytes, uint32 [n], uint64 [n], uint64 [n]): pre-tokens in a row; sizes, counts, positions.
+        """(uint8 [bytes], uint32 [n], uint64 [n], uint64 [n]): pre-tokens, concatenated; their sizes,
+        counts and first positions.
 
-        In no order that means anything.
+        The order is arbitrary.
         """
         cdef u64 i, n = self.c.cells_used, total = 0
         cdef size_t size, at = 0, row = 0
@@ -131,7 +131,7 @@ cdef class PretokenTable:
         return data, sizes, counts, firsts
 
     def load(self, data, sizes, counts, firsts):
-        """Add what `export` gave. Raises ValueError if the arrays do not fit together."""
+        """Add a result of `export`. Raises ValueError if the arrays do not fit together."""
         cdef ArrayView data_view = read_array(data, UINT8, "data")
         cdef ArrayView size_view = read_array(sizes, UINT32, "sizes")
         cdef ArrayView count_view = read_array(counts, UINT64, "counts")
@@ -143,7 +143,7 @@ cdef class PretokenTable:
         cdef u64[2] key
         cdef size_t i, n = size_view.size, total = 0, at = 0, words = 0
         if count_view.size != n or first_view.size != n:
-            raise ValueError("as many sizes as counts and positions are needed")
+            raise ValueError("expected as many counts and positions as sizes")
         for i in range(n):
             total += size[i]
             if size[i] > SHORT_PRETOKEN:
@@ -156,7 +156,7 @@ cdef class PretokenTable:
         with nogil:
             for i in range(n):
                 make_key(p + at, size[i], total - at, key)
-                see(&self.c, home_of(&self.c, key[0], key[1]), key[0], key[1], p + at, count[i], first[i])
+                count_pretoken(&self.c, home_of(&self.c, key[0], key[1]), key[0], key[1], p + at, count[i], first[i])
                 at += size[i]
 
 
@@ -165,34 +165,34 @@ cdef inline Seen* seen_of(const PretokenCells* t, Cell* cell) noexcept nogil:
 
 
 cdef inline size_t size_of(const Cell* cell) noexcept nogil:
-    """Bytes of the pre-token of a cell; 0: it is empty."""
+    """Bytes of the pre-token of a cell; 0 if the cell is empty."""
     return <u32>cell.high if is_long(cell.high) else cell.high >> 56 & 15
 
 
 cdef inline const u8* bytes_of(const PretokenCells* t, const Cell* cell) noexcept nogil:
     if is_long(cell.high):
         return <const u8*>owned(t, cell)
-    return <const u8*>&cell.low         # little end first, as st_load64 loads them
+    return <const u8*>&cell.low         # little-endian, as st_load64 loads it
 
 
 cdef inline size_t words_for(size_t size) noexcept nogil:
-    """Words of the arena for the pre-tokens of a text, at most: n > 15 bytes take (n + 19) // 4."""
+    """The most words of the arena for the pre-tokens of a text: n > 15 bytes take (n + 19) // 4."""
     return size * 9 // 16
 
 
-cdef inline void see_again(Seen* seen, u64 count, u64 first) noexcept nogil:
+cdef inline void count_again(Seen* seen, u64 count, u64 first) noexcept nogil:
     seen.count += count
     if seen.first > first:
         seen.first = first
 
 
-cdef inline void see(PretokenCells* t, Cell* home, u64 low, u64 high, const u8* p, u64 count,
-                     u64 first) noexcept nogil:
-    """Count the pre-token p, with this key and home, `count` >= 1 times; there is room for it."""
+cdef inline void count_pretoken(PretokenCells* t, Cell* home, u64 low, u64 high, const u8* p, u64 count,
+                                u64 first) noexcept nogil:
+    """Count the pre-token p, with this key and home, `count` >= 1 times. There must be room for it."""
     cdef Cell* cell = find_cell(t, home, low, high, p)
     cdef u64[2] once
     if cell.high == 0:
         once[0], once[1] = count, first
         fill_cell(t, cell, low, high, p, <const u32*>once, CELL_NUMBERS)
         return
-    see_again(seen_of(t, cell), count, first)
+    count_again(seen_of(t, cell), count, first)

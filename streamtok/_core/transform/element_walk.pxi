@@ -5,9 +5,9 @@ one look at each 64 bytes.
 
 An `OpenElement` is kept as an entry while a later element may join it. A merge with the next element
 changes only its results after the step that joined the two. So the merged element can join the one before
-it only at a later step, and a chain of merges has at most as many links as there are caring steps. The
-number of entries needs no more than that. A chain ends at an entry that holds nothing, unless an element
-joins anything before it.
+it only at a later step, and a chain of merges has at most as many links as there are caring steps. No
+more entries than that are kept. A chain ends at an entry that holds nothing, unless an element joins
+anything before it.
 """
 
 cdef void element_walk_begin(ElementTable t, ElementWalk* w, const u8* p, size_t n, u8 begins, bint ends,
@@ -41,25 +41,25 @@ cdef inline void free_entry(OpenElement* e) noexcept nogil:
 
 cdef int reserve_out(ElementWalk* w, size_t more) except -1 nogil:
     """Make room in `out` for `more` bytes and for the rest of the text."""
-    cdef size_t wanted = w.size + more + w.n - w.left + ST_TOGETHER
+    cdef size_t wanted = w.size + more + w.n - w.written + ST_TOGETHER
     w.out = <u8*>grown(w.out, &w.capacity, wanted, 1, b"bytes of the changed text")
     return 0
 
 
 cdef inline int copy_same(ElementWalk* w, size_t stop, size_t more) except -1 nogil:
     """Copy unchanged text before `stop`. Makes room for it and for `more` bytes."""
-    cdef size_t size = stop - w.left
+    cdef size_t size = stop - w.written
     if w.size + size + more + ST_TOGETHER > w.capacity:
         reserve_out(w, size + more)
     if size:
-        if size <= 16 and w.n - w.left >= 16:
-            memcpy(w.out + w.size, w.p + w.left, 16)
+        if size <= 16 and w.n - w.written >= 16:
+            memcpy(w.out + w.size, w.p + w.written, 16)
         else:
-            memcpy(w.out + w.size, w.p + w.left, size)
+            memcpy(w.out + w.size, w.p + w.written, size)
         if w.rows != NULL:
-            alignment_add_same(w.rows, w.p + w.left, size)
+            alignment_add_same(w.rows, w.p + w.written, size)
         w.size += size
-        w.left = stop
+        w.written = stop
     return 0
 
 
@@ -70,7 +70,7 @@ cdef inline int emit_element(ElementWalk* w, Element* e, size_t start, size_t st
     w.final = stop
     if e == NULL:
         return 0
-    if e.kind.flags & KIND_LATER or (e.size == 0 and w.size == 0 and start == w.left):
+    if e.kind.flags & KIND_LATER or (e.size == 0 and w.size == 0 and start == w.written):
         w.is_later = True
     if e.is_same:
         return 0
@@ -91,7 +91,7 @@ cdef inline int emit_element(ElementWalk* w, Element* e, size_t start, size_t st
             w.size += row.now
     else:
         w.size += size
-    w.left = stop
+    w.written = stop
     return 0
 
 
@@ -108,10 +108,10 @@ cdef int emit_entries(ElementWalk* w, size_t count) except -1 nogil:
     return 0
 
 
-cdef inline int know(ElementTable t, u32 code, CharKind* kind) except -1 nogil:
+cdef inline int get_kind(ElementTable t, u32 code, CharKind* kind) except -1 nogil:
     """The kind of a character. Asks the steps if it is not in the table."""
     kind[0] = kind_at(t, code)
-    if kind.flags & KIND_UNASKED:
+    if kind.flags & KIND_UNKNOWN:
         t.learn(code)
         kind[0] = kind_at(t, code)
     return 0
@@ -122,8 +122,8 @@ cdef inline bint may_join(ElementTable t, CharKind kind) noexcept nogil:
     return kind.holds != 0 or t.joins_any or kind.flags & (KIND_HOLDS_ANY | KIND_EMPTY)
 
 
-cdef int ask_entry(ElementTable t, ElementWalk* w, OpenElement* e) except -1 nogil:
-    """Ask for the result of an entry, which is the last of `entries` or not among them."""
+cdef int resolve_entry(ElementTable t, ElementWalk* w, OpenElement* e) except -1 nogil:
+    """Get the result for an entry, which is the last of `entries` or not among them."""
     cdef bint is_kept = True
     free_entry(e)
     e.element = find_kept(t, w.p + e.start, e.stop - e.start, e.where)
@@ -131,17 +131,17 @@ cdef int ask_entry(ElementTable t, ElementWalk* w, OpenElement* e) except -1 nog
         e.element = t.ask(w.p + e.start, e.stop - e.start, e.where, w.n_entries == 0, &is_kept)
     e.is_owned = not is_kept
     e.kind = e.element.kind
-    e.is_asked = True
+    e.is_resolved = True
     return 0
 
 
 cdef int settle_open(ElementTable t, ElementWalk* w) except -1 nogil:
-    """Ask for the result of the last entry, and of all that it is joined to."""
+    """Get the result for the last entry, merged with all entries that it is joined to."""
     cdef OpenElement* last
     while w.n_entries:
         last = &w.entries[w.n_entries - 1]
-        if not last.is_asked:
-            ask_entry(t, w, last)
+        if not last.is_resolved:
+            resolve_entry(t, w, last)
         if w.n_entries < 2 or not is_joined((last - 1).kind, last.kind):
             break
         merge_last(w)
@@ -149,13 +149,13 @@ cdef int settle_open(ElementTable t, ElementWalk* w) except -1 nogil:
 
 
 cdef void merge_last(ElementWalk* w) noexcept nogil:
-    """Merge the last two entries into one, whose result must be asked for."""
+    """Merge the last two entries into one, whose result is not known yet."""
     cdef OpenElement* last = &w.entries[w.n_entries - 1]
     cdef OpenElement* other = last - 1
     other.where |= last.where
     other.stop = last.stop
     other.kind = kind_of_both(other.kind, last.kind)
-    other.is_asked = False
+    other.is_resolved = False
     free_entry(last)
     free_entry(other)
     w.n_entries -= 1
@@ -170,7 +170,7 @@ cdef int put_entry(ElementTable t, ElementWalk* w, OpenElement e) except -1 nogi
     cdef OpenElement* last
     if w.n_entries:
         last = &w.entries[w.n_entries - 1]
-        if not last.is_asked and not is_joined(last.kind, e.kind):
+        if not last.is_resolved and not is_joined(last.kind, e.kind):
             settle_open(t, w)
             last = &w.entries[w.n_entries - 1]
         if not is_joined(last.kind, e.kind):
@@ -214,7 +214,7 @@ cdef int put_gap(ElementTable t, ElementWalk* w, size_t at) except -1 nogil:
         e.start = starts[count]
         e.kind = kind_at(t, utf8_at(w.p, e.start, w.n, &size))
         e.stop = e.start + size
-        e.is_asked = True
+        e.is_resolved = True
         put_entry(t, w, e)
     return 0
 
@@ -228,18 +228,18 @@ cdef inline bint stands_alone(ElementTable t, ElementWalk* w, size_t at, CharKin
     return not is_joined(kind_at(t, utf8_at(w.p, utf8_before(w.p, low, at, w.n), w.n, &size)), kind)
 
 
-cdef bint element_goes_on(ElementTable t, ElementWalk* w, CharKind kind) except -1 nogil:
+cdef bint element_continues(ElementTable t, ElementWalk* w, CharKind kind) except -1 nogil:
     """Whether the next character is joined to the last entry, of kind `kind`, or to the character after
     itself.
     """
     cdef CharKind first, second
     cdef int size = 0, length = 0
-    know(t, utf8_at(w.p, w.at, w.n, &size), &first)
+    get_kind(t, utf8_at(w.p, w.at, w.n, &size), &first)
     if is_joined(kind, first):
         return True
     if w.at + <size_t>size == w.n:
         return False
-    know(t, utf8_at(w.p, w.at + size, w.n, &length), &second)
+    get_kind(t, utf8_at(w.p, w.at + size, w.n, &length), &second)
     return is_joined(first, second)
 
 
@@ -275,8 +275,8 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
     memset(&next, 0, sizeof(CharKind))
     while w.at < n:
         top = &w.entries[w.n_entries - 1] if w.n_entries else NULL
-        if top != NULL and not top.is_asked:
-            if not element_goes_on(t, w, top.kind):
+        if top != NULL and not top.is_resolved:
+            if not element_continues(t, w, top.kind):
                 settle_open(t, w)
                 continue
             is_forced = True
@@ -292,7 +292,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
             with gil:
                 PyErr_CheckSignals()
         code = utf8_at(w.p, at, n, &size)
-        know(t, code, &kind)
+        get_kind(t, code, &kind)
         if not is_forced:
             if not (kind.joins or kind.flags):
                 w.at = at + size
@@ -306,7 +306,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
                 # It is unchanged, and `put_gap` handles it like an inert character.
                 stop = at + size
                 if stop < n:
-                    know(t, utf8_at(w.p, stop, n, &length), &next)
+                    get_kind(t, utf8_at(w.p, stop, n, &length), &next)
                     if not is_joined(kind, next):
                         w.at = stop
                         continue
@@ -325,7 +325,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
             while stop < n and w.p[stop] == w.p[at]:
                 stop += 1
         while stop < n:
-            know(t, utf8_at(w.p, stop, n, &length), &next)
+            get_kind(t, utf8_at(w.p, stop, n, &length), &next)
             if not is_joined(e.kind, next):
                 break
             e.kind = kind_of_both(e.kind, next)
@@ -336,17 +336,17 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
         if stop == n and not w.ends and may_join(t, e.kind):
             is_open = True
             break
-        if at - e.start > SHORT_TEXT and stop < n and element_goes_on(t, w, e.kind):
+        if at - e.start > SHORT_TEXT and stop < n and element_continues(t, w, e.kind):
             # Make it an entry without asking: the long element would be asked for again and again.
             w.entries[w.n_entries] = e
             w.n_entries += 1
             continue
         if e.start == at and stop == at + <size_t>size and e.where == 0:
-            e.kind, e.is_asked = kind, True
+            e.kind, e.is_resolved = kind, True
             if kind.flags & KIND_CHANGED:
                 e.element = <Element*>st_load_pointer(&t.changes[code])
         else:
-            ask_entry(t, w, &e)
+            resolve_entry(t, w, &e)
         if t.n_caring == 1 and w.n_entries == 0 and e.where == 0 and stop < n and not is_joined(e.kind, next):
             # There are borders on both sides, and no later step can remove one.
             emit_element(w, e.element, e.start, stop)
@@ -366,7 +366,7 @@ cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open) except -
             last = &w.entries[w.n_entries - 1]
             if w.ends and t.asks_for_end and last.stop == w.n and may_join(t, last.kind):
                 last.where |= PLACE_END
-                last.is_asked = False
+                last.is_resolved = False
                 settle_open(t, w)
                 last = &w.entries[w.n_entries - 1]
             if w.ends or not may_join(t, last.kind):

@@ -18,10 +18,10 @@ cdef enum:
     PLACE_FIRST = 2         # of the first segment of its stream,
     PLACE_END = 4           # or at the end of a segment
 
-    KIND_UNASKED = 1
+    KIND_UNKNOWN = 1        # the steps were not asked yet
     KIND_CHANGED = 2
-    KIND_JOINS_ANY = 4      # to anything before it,
-    KIND_HOLDS_ANY = 8      # or anything after it
+    KIND_JOINS_ANY = 4      # joins anything before it
+    KIND_HOLDS_ANY = 8      # holds anything after it
     KIND_EMPTY = 16         # empty at some step, at the start of a segment
     KIND_LATER = 32         # something before its text was removed
     KIND_GONE = 64          # empty at some step: its neighbours may interact across it
@@ -83,12 +83,12 @@ cdef class ElementTable:
 
     cdef u32* kinds             # [CODE_POINTS] KindWord
     cdef void** changes         # [CODE_POINTS] Element*, if KIND_CHANGED
-    cdef st_leads leads         # first bytes of characters that are not inert
+    cdef st_leads leads         # first bytes of characters that are not inert, also bytes that are not UTF-8
     cdef readonly object elements
     cdef readonly bint asks_for_begin
     cdef readonly bint asks_for_end
     cdef readonly bint joins_any
-    cdef readonly int n_caring  # steps that look at neighbours
+    cdef readonly int n_caring  # number of steps that look at neighbours
     cdef void** kept            # [ELEMENT_SLOTS] Element*, a hash table
     cdef size_t n_kept, kept_bytes
     cdef size_t n_calls         # running calls, which may read `kept`
@@ -106,7 +106,7 @@ cdef class ElementTable:
             for low, high in ranges:
                 self.add(low, high, <u8>(1 << bit), 0)
         for low, high in elements.learned:
-            self.add(low, high, 0, KIND_UNASKED)
+            self.add(low, high, 0, KIND_UNKNOWN)
         self.leads.leaves_ascii = not any(self.leads.has[:128])
 
     def __dealloc__(self):

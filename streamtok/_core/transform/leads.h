@@ -1,4 +1,4 @@
-/* Which bytes of UTF-8 may begin a character that matters, 64 at a time. */
+/* Which bytes of UTF-8 may begin a character of interest, for 64 bytes at a time. */
 #ifndef ST_TIER
 #ifndef STREAMTOK_LEADS_H
 #define STREAMTOK_LEADS_H
@@ -8,10 +8,10 @@
 
 #include "base/native.h"
 
-#define ST_TOGETHER 64 /* bytes that are looked at together */
+#define ST_TOGETHER 64 /* bytes that are tested together */
 
-/* A set of bytes without 80 to BF, which begin no character. A byte is in it if the bit of its upper
-   half is set for its lower half: one table for ASCII, and one for the other bytes. */
+/* A set of bytes. A byte is in it if the bit of its upper half is set in the entry of its lower half. There
+   is one table for ASCII and one for the other bytes. */
 typedef struct {
     uint8_t has[256];
     uint8_t ascii[16], lead[16];
@@ -26,7 +26,7 @@ static inline void st_leads_add(st_leads *set, uint8_t byte) {
         set->lead[byte & 15] |= (uint8_t)(1 << ((byte >> 4) - 8));
 }
 
-/* Of the 64 bytes at p, those in the set, the first in the lowest bit. */
+/* Which of the 64 bytes at p are in the set; the lowest bit is for the first byte. */
 typedef uint64_t st_leads_function(const st_leads *set, const uint8_t *p);
 
 static uint64_t st_leads_plain(const st_leads *set, const uint8_t *p) {

@@ -64,7 +64,7 @@ cdef class TokenSet:
 
 @cython.final
 cdef class GivenToken:
-    """A token that the caller passes in place of text: it needs no match and ignores its neighbours.
+    """A token that the caller passes in place of text: it is a token whatever surrounds it.
     Immutable.
     """
 
@@ -186,8 +186,8 @@ cdef class Changer:
     cdef LevelMark[2] draft
     cdef Watch watch
     cdef readonly str errors    # error policy for bytes that are not UTF-8
-    cdef Door door              # as committed
-    cdef Door door_draft
+    cdef Intake intake          # as committed
+    cdef Intake intake_draft
     cdef bint is_ended          # the text has ended; its rows are kept until the next call
 
     def __cinit__(self, ChangeRules rules not None, str errors not None):
@@ -205,7 +205,7 @@ cdef class Changer:
         """Forget everything except the rules."""
         cdef int i
         cdef Level* level
-        memset(&self.door, 0, sizeof(Door))
+        memset(&self.intake, 0, sizeof(Intake))
         self.is_ended = False
         for i in range(2):
             level = &self.levels[i]
@@ -224,7 +224,7 @@ cdef class Changer:
         cdef const Level* level
         cdef size_t size
         cdef int i
-        twin.door = self.door
+        twin.intake = self.intake
         for i in range(2):
             level, to = &self.levels[i], &twin.levels[i]
             size = level.mark.size + SLACK
@@ -243,7 +243,7 @@ cdef class Changer:
         cdef int i
         if self.is_ended:
             self.reset()
-        self.door_draft = self.door
+        self.intake_draft = self.intake
         for i in range(2):
             self.draft[i] = self.levels[i].mark
 
@@ -265,7 +265,7 @@ cdef class Changer:
         cdef int i
         cdef Level* level
         cdef LevelMark* m
-        self.door = self.door_draft
+        self.intake = self.intake_draft
         for i in reversed(range(self.n_levels)):
             if forgets:
                 reached = forget_rows(&self.levels[i].rows, &self.draft[i], reached)
@@ -335,8 +335,8 @@ cdef class Changer:
         cdef int i
         if self.is_ended:
             self.reset()
-        parts = [DOOR.pack(self.door.n_partial, self.door.bytes_in, self.door.grown),
-                 self.door.partial[:self.door.n_partial]]
+        parts = [INTAKE.pack(self.intake.n_partial, self.intake.bytes_in, self.intake.grown),
+                 self.intake.partial[:self.intake.n_partial]]
         for i in range(self.n_levels):
             level = &self.levels[i]
             m = &level.mark
@@ -361,11 +361,11 @@ cdef class Changer:
         cdef size_t size, n_rows, k, held
         cdef u64 before, end
         cdef int i
-        held, c.door.bytes_in, c.door.grown = unpack(DOOR, state, &at)
-        if held > 3 or (c.door.bytes_in | c.door.grown) >> 62:
+        held, c.intake.bytes_in, c.intake.grown = unpack(INTAKE, state, &at)
+        if held > 3 or (c.intake.bytes_in | c.intake.grown) >> 62:
             raise damaged("its counts are beyond what any stream has")
         partial = cut(state, &at, held)
-        hold_partial(&c.door, partial, held)
+        hold_partial(&c.intake, partial, held)
         if unfinished_at_end(partial, held) != held:
             raise damaged("it ends with bytes that do not begin a character")
         for i in range(c.n_levels):
@@ -393,7 +393,7 @@ cdef class Changer:
             m.n_rows = level.rows.n
             if level.rows.n:
                 m.last_row = level.rows.rows[level.rows.n - 1]
-        end = c.door.bytes_in + c.door.grown - c.door.n_partial
+        end = c.intake.bytes_in + c.intake.grown - c.intake.n_partial
         for i in range(c.n_levels):
             level = &c.levels[i]
             before = level.mark.begins_before
@@ -405,7 +405,7 @@ cdef class Changer:
         if end != reached or c.levels[c.n_levels - 1].mark.begins_now > done:
             raise damaged("its rows are of another text")
         c.begin_draft()
-        c.door.pending = <size_t>(c.door.bytes_in + c.door.grown - c.source_of(done))
+        c.intake.pending = <size_t>(c.intake.bytes_in + c.intake.grown - c.source_of(done))
         if at != <size_t>len(state):
             raise damaged("it is too long")
         return c
@@ -424,7 +424,7 @@ cdef class Changer:
         return self.rules.second_table if i else self.rules.first_table
 
 
-cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) except -1:
+cdef int feed_level(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) except -1:
     """Append p[:n] to the bytes of level `i`, and emit what is final. ends: the text (in level 1: the
     segment) ends here.
     """
@@ -443,7 +443,7 @@ cdef int take_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink
     return 0
 
 
-cdef int take_given(Changer c, int i, GivenToken given, Sink sink) except -1:
+cdef int feed_given(Changer c, int i, GivenToken given, Sink sink) except -1:
     """Feed a given token to level `i`. All of the level's pending bytes become final."""
     cdef LevelMark* m = &c.draft[i]
     cdef TokenSet tokens = c.tokens_of(i)
@@ -524,7 +524,7 @@ cdef int put_given(Changer c, int i, size_t start, GivenToken given, Sink sink) 
             raise AssertionError("text waits before a given token of the second level")
         alignment_add_same(&level.rows, given.p, given.size)
         m.where = 0
-        return take_given(c, i + 1, given, sink)
+        return feed_given(c, i + 1, given, sink)
     if not m.takes_blanks:
         if given.flags & LSTRIP:
             stop = blanks_begin(level.bytes, start, stop, m.size)
@@ -582,10 +582,10 @@ cdef size_t change_segment(Changer c, int i, size_t start, size_t stop, bint end
     if table is None:
         alignment_add_same(&level.rows, p, n)
         if n or ends:
-            pass_on(c, i, p, n, ends, sink)
+            emit_text(c, i, p, n, ends, sink)
         m.where = PLACE_BEGIN if ends else 0 if n else m.where
         return n
-    if m.walked and not ends and goes_on_to(table, m, level.bytes, stop):
+    if m.walked and not ends and extends_to(table, m, level.bytes, stop):
         return 0
     m.walked = 0
     element_walk_begin(table, &w, p, n, m.where, ends, &level.rows)
@@ -607,7 +607,7 @@ cdef size_t change_segment(Changer c, int i, size_t start, size_t stop, bint end
         if w.is_changed:
             p = w.out
         if w.size or ends:
-            pass_on(c, i, p, w.size, ends, sink)
+            emit_text(c, i, p, w.size, ends, sink)
         if ends:
             m.where = PLACE_BEGIN
         return w.taken
@@ -616,22 +616,22 @@ cdef size_t change_segment(Changer c, int i, size_t start, size_t stop, bint end
         leave_table(table)
 
 
-cdef bint goes_on_to(ElementTable t, LevelMark* m, const u8* p, size_t stop) noexcept:
+cdef bint extends_to(ElementTable t, LevelMark* m, const u8* p, size_t stop) noexcept:
     """Whether the open element extends up to `stop`. Resumes at `walked`, so each byte is walked only once."""
     cdef int size = 0
     cdef CharKind kind
     while m.walked < stop:
         kind = kind_at(t, utf8_at(p, m.walked, stop, &size))
-        if kind.flags & KIND_UNASKED or not is_joined(m.open, kind):
+        if kind.flags & KIND_UNKNOWN or not is_joined(m.open, kind):
             return False
         m.open = kind_of_both(m.open, kind)
         m.walked += size
     return may_join(t, m.open)
 
 
-cdef int pass_on(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) except -1:
+cdef int emit_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink) except -1:
     if i + 1 < c.n_levels:
-        take_text(c, i + 1, p, n, ends, sink)
+        feed_level(c, i + 1, p, n, ends, sink)
     else:
         sink.put_text(p, n, ends)
     return 0
@@ -753,7 +753,7 @@ cdef u64 rows_end(const Alignment* a, const LevelMark* m) noexcept:
     return now
 
 
-DOOR = struct.Struct("<B2Q")
+INTAKE = struct.Struct("<B2Q")
 LEVEL = struct.Struct("<2Q5B3Q")
 ROW = struct.Struct("<2Q")
 
