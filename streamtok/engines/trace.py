@@ -106,7 +106,7 @@ class Tracer:
             pending = source.taken.end - low
             if pending > limit:
                 raise PendingLimitExceeded(
-                    f"{pending} bytes from offset {low} of the stream would have to wait, "
+                    f"{pending} bytes from offset {low} of the stream would be pending, "
                     f"max_pending allows {limit}",
                     offset=low, pending=pending, limit=limit,
                 )  # fmt: skip

@@ -114,7 +114,7 @@ cdef int check_limit(Changer c, size_t run_size, size_t limit) except -1:
     cdef u64 offset = c.intake_draft.bytes_in + c.intake_draft.grown - c.intake_draft.pending
     if pending > limit:
         raise PendingLimitExceeded(
-            f"{pending} bytes from offset {offset} of the stream would have to wait, "
+            f"{pending} bytes from offset {offset} of the stream would be pending, "
             f"max_pending allows {limit}",
             offset=offset, pending=pending, limit=limit,
         )

@@ -226,7 +226,7 @@ cdef class Tail:
             if pending(m) + run_size > limit:
                 start = m.offset + m.scan.start
                 raise PendingLimitExceeded(
-                    f"{pending(m) + run_size} bytes from offset {start} of the stream would have to wait, "
+                    f"{pending(m) + run_size} bytes from offset {start} of the stream would be pending, "
                     f"max_pending allows {limit}",
                     offset=start, pending=pending(m) + run_size, limit=limit,
                 )
