@@ -1,12 +1,12 @@
-"""Token ids of Redis Streams: entries come at least once, their ids go out exactly once.
+"""Token ids of Redis Streams: entries arrive at least once, their ids are added exactly once.
 
     python docs/redis_consumer.py --url redis://localhost:6379 --group ids --name one KEY...
 
-Each KEY is a Redis Stream whose entries, in order, are one long text: the field `text` is the next
-piece of it, cut anywhere, and an entry with a field `end` ends the text and begins another one.
+Each KEY is a Redis Stream whose entries, in order, are one long text: the field `text` has the next
+piece of it, cut anywhere, and an entry with a field `end` ends the text; the next begins another.
 The ids go to the stream `{KEY}:ids`, field `ids`, as little-endian u32.
 
-What was encoded, how far, and the encoder's state are written in one transaction, so they cannot
+The ids, the position and the encoder's state are written in one transaction, so they cannot
 disagree; docs/redis.md says why that is enough.
 """
 
@@ -20,7 +20,7 @@ import redis
 
 import streamtok
 
-POLICY = {"errors": "replace", "disallowed_special": ()}  # any bytes encode: nothing can get stuck
+POLICY = {"errors": "replace", "disallowed_special": ()}  # accepts any bytes: nothing gets stuck
 
 
 class LostText(Exception):
@@ -39,7 +39,7 @@ class Consumer:
         group: str,
         name: str,
         count: int = 100,  # entries in a transaction
-        min_idle_ms: int = 30_000,  # what is pending for longer belonged to a dead consumer
+        min_idle_ms: int = 30_000,  # entries pending for longer belonged to a dead consumer
     ):
         self.client, self.encoding, self.keys = client, encoding, keys
         self.group, self.name, self.count, self.min_idle_ms = group, name, count, min_idle_ms
@@ -54,7 +54,7 @@ class Consumer:
                 while not self.is_stopping:
                     self.step(block_ms=500)
             except (redis.ConnectionError, redis.TimeoutError):
-                time.sleep(0.2)  # whether the last transaction happened, the state will tell
+                time.sleep(0.2)  # the state will show whether the last transaction happened
 
     def create_groups(self) -> None:
         """Make streams and groups that do not exist; a group begins at the first entry."""
@@ -77,7 +77,7 @@ class Consumer:
             self.finish(key.decode(), [entry for entry, _ in entries])
 
     def claim(self, key: str) -> None:
-        """Finish entries that were delivered to somebody who never acknowledged them."""
+        """Finish entries that were delivered to a consumer that never acknowledged them."""
         start = b"0-0"
         while True:
             start, entries, deleted = self.client.xautoclaim(
@@ -97,14 +97,14 @@ class Consumer:
         """Encode up to the last of these entries, and acknowledge them all."""
         while self.commit(key, delivered[-1]):
             pass
-        # Those that were encoded before, and delivered once more: the group may be a new one.
+        # Also entries encoded before and delivered again: the group may be a new one.
         self.client.xack(key, self.group, *delivered)
 
     def commit(self, key: str, upto: bytes) -> bool:
-        """Encode the entries after the last one encoded, in one transaction. False: there are none.
+        """Encode the entries after the last encoded one in one transaction. False if none remain.
 
-        They are read by their range, not taken from the delivery: earlier ones may have been
-        delivered to somebody else, who died or is slow. Whoever is first encodes them.
+        They are read by range, not from the delivery: earlier ones may have been delivered to
+        another consumer that died or is slow. The first consumer encodes them.
         """
         state, out = f"{{{key}}}:state", f"{{{key}}}:ids"  # braces: one slot in a cluster
         with self.client.pipeline() as pipe:
@@ -136,7 +136,7 @@ class Consumer:
 
 
 def number(entry: bytes) -> tuple[int, int]:
-    """(int, int): the id of an entry, to be compared; as text, 9-0 would come after 10-0."""
+    """(int, int): the id of an entry, for comparison; as text, 9-0 would come after 10-0."""
     milliseconds, _, sequence = entry.partition(b"-")
     return int(milliseconds), int(sequence)
 
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("keys", nargs="+", metavar="KEY")
     parser.add_argument("--url", default="redis://localhost:6379")
     parser.add_argument("--group", default="ids")
-    parser.add_argument("--name", required=True, help="of this consumer, its own")
+    parser.add_argument("--name", required=True, help="unique name of this consumer")
     parser.add_argument("--encoding", default="cl100k_base")
     parser.add_argument("--count", type=int, default=100, help="entries in a transaction")
     parser.add_argument("--min-idle-ms", type=int, default=30_000)
