@@ -298,10 +298,12 @@ class Encoding(FastEncoding):
         return h.hexdigest()
 
     def token_byte_values(self) -> list[bytes]:
-        """list[bytes]: all tokens that text can become, except special ones, in order of bytes."""
+        """list[bytes]: the bytes of all tokens except special ones, sorted."""
         vocabulary = self.definition.vocabulary
         if vocabulary.model is not None:
-            return sorted(vocabulary.decode_only.values())
+            special = {*self._special_tokens.values()}
+            pieces = vocabulary.decode_only.items()
+            return sorted(token for id, token in pieces if id not in special)
         tokens = zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True)
         return sorted(token for token, id in tokens if id != NO_ID)
 

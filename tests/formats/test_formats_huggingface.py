@@ -204,6 +204,14 @@ def test_encodings_that_cannot_be_written(make, message, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_byte_values_of_pieces_are_without_special_tokens() -> None:
+    theirs = Tokenizer(WORD_PIECES)
+    theirs.pre_tokenizer = pre.BertPreTokenizer()
+    theirs.decoder = decoders.WordPiece()
+    theirs.add_special_tokens(["[UNK]"])
+    assert sorted(x.strip() for x in read(theirs).token_byte_values()) == [b"a", b"b"]
+
+
 # What the decoder WordPiece cleans, what nearly is that, and what begins with a prefix.
 PIECES = [
     "", " ", ".", " .", "?", "!", ",", "'", " ' ", "' ", "n't", " n't", "'m", "do not", " do not",
