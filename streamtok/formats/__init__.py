@@ -1,8 +1,8 @@
-"""Vocabulary files of other programs: `load` reads all, and `save_x` functions write some.
+"""Vocabulary files of other programs: `load` reads all formats, `save_…` functions write some.
 
-The `Encoding` that `load` returns has the ids of the format's own program, for whole texts and for
-streams. An unsupported feature or a damaged file raises a `VocabularyError` that names it and its
-position. `docs/formats.md` lists what is supported.
+The `Encoding` that `load` returns produces the same ids as the format's own program, for whole
+texts and for streams. A damaged file or an unsupported feature raises a `VocabularyError` that
+names the problem and its position. `docs/formats.md` lists what is supported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ __all__ = ["PATTERNS", "load", "save_gpt2", "save_huggingface", "save_packed", "
 class Written(NamedTuple):
     """A format that `streamtok convert` and `train` write.
 
-    files: its usual file names; two go into a folder. lost: what it cannot store.
+    files: its usual file names; a pair of files is written to a folder. lost: what the format
+    cannot store.
     """
 
     files: tuple[str, ...]

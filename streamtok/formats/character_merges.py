@@ -4,10 +4,11 @@ The core merges bytes, so the bytes of each character have to merge first. Each 
 vocabulary is a token, and so is each prefix of its bytes; both precede all real tokens in the order
 of merges. UTF-8 shows where a character begins, so these merges never cross into the next one, and
 all of them happen before any others. The merges of the file then start from characters. A prefix
-has no id: if it remains, it is part of an unknown character, which becomes the ids of its bytes.
+has no id: if it remains after merging, it is part of an unknown character, which becomes the ids of
+its bytes.
 
-Text may be cut between two characters that no token has side by side. In most vocabularies that is
-before spaces. Such pre-tokens are short, so the cache can hold them.
+Text may be cut between two characters that are adjacent in no token. In most vocabularies, this is
+the case before spaces. Such pre-tokens are short, so the cache can hold them.
 """
 
 from __future__ import annotations
@@ -71,14 +72,15 @@ def from_character_merges(
     folds: bool = False,
     model: Pieces | None = None,
 ) -> Vocabulary:
-    """A vocabulary of tokens with their ids, and an ordered list of the pairs that merge.
+    """The vocabulary made of tokens with their ids and an ordered list of the pairs that merge.
 
-    rows: as `find_merges` returns them; tokens are numbered in the order of `ids`. For a pair that
-    is listed twice, the later row counts. byte_ids: ids by byte, for characters that are not
-    tokens; a byte whose own character is a token needs no id. None: no text has other characters.
-    ignore_merges: whether a pre-token that is a token becomes its id without merging. decode_only:
-    more ids, which can only be decoded. folds: whether "▁" in `ids` means a space. model: turns
-    pre-tokens into symbols, which are then merged. Raises VocabularyError for an id given twice.
+    rows: the merges, as `find_merges` returns them; tokens are numbered in the order of `ids`. For
+    a pair that is listed twice, the later row counts. byte_ids: ids by byte, for characters that
+    are not tokens; a byte whose own character is a token needs no id. None: texts contain only
+    characters that are tokens. ignore_merges: whether a pre-token that is a token becomes its id
+    without merging. decode_only: further ids, which can only be decoded. folds: whether "▁" in
+    `ids` means a space. model: turns pre-tokens into symbols, which are then merged. Raises
+    VocabularyError for an id given twice.
     """
     numbers = np.fromiter(ids.values(), np.int64, len(ids))
     n_characters = np.fromiter(map(len, ids), np.int64, len(ids))
@@ -132,14 +134,14 @@ def from_character_merges(
 
 
 def pattern_of_cuts(vocabulary: Vocabulary) -> str:
-    """For a vocabulary that merges characters: a pattern that cuts where no merge can cross.
+    """A pattern that cuts only where no merge of this vocabulary of characters can cross.
 
-    It cuts before a space, unless the character before it also precedes a space in some token.
+    It cuts before a space, unless some token contains the preceding character followed by a space.
     """
     before: set[str] = set()
     blob, offsets = vocabulary.tokens, vocabulary.offsets
     spaces = np.flatnonzero(np.frombuffer(blob, np.uint8) == ord(" "))
-    numbers = np.searchsorted(offsets, spaces, "right") - 1  # of the tokens that have them
+    numbers = np.searchsorted(offsets, spaces, "right") - 1  # of the tokens that contain them
     for i in sorted(set(numbers[spaces > offsets[numbers]].tolist())):
         token = blob[int(offsets[i]) : int(offsets[i + 1])]
         before.update(_JOINED_SPACES.findall(token.decode("utf-8", "replace")))

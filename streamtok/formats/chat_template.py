@@ -1,18 +1,20 @@
-"""Chat templates: the template's own text is control, and all else is text.
+"""Chat templates: the template's own text is control text, and everything else is plain text.
 
 A chat template (Jinja, as in `tokenizer_config.json`) renders messages into one text. In that text,
 a token written by the template looks like one written by a user. So the template is run with its
 literals marked: the code generator makes each literal a `Marked`, and the result is a Prompt. All
-strings of messages, tools and documents are text, except for Prompts.
+strings in messages, tools and documents are plain text, except for Prompts and the usual names of
+roles.
 
 The template is also run without marks. It is an error if the two texts differ, for example because
-`safe` escapes the strings it is joined with.
+a string marked as `safe` escapes the strings that are joined to it.
 
-A third run (`conversation`) finds the assistant's characters. Its contents, or the text inside
-`{% generation %}`, are then marked instead of literals.
+A third run (`conversation`) finds the assistant's characters. Instead of the literals, it marks the
+text inside `{% generation %}`, or the contents of the assistant's messages if the template has no
+such block.
 
-Templates are untrusted: all environments are Jinja's sandbox for immutable data, with the further
-restrictions of transformers.
+Templates are untrusted, so all environments are Jinja's sandbox for immutable data, with the
+further restrictions of transformers.
 """
 
 from __future__ import annotations
@@ -105,7 +107,8 @@ class ChatTemplate:
     @staticmethod
     def from_folder(folder: str, encoding: Encoding) -> ChatTemplate:
         """ChatTemplate: from `chat_template.jinja` or `tokenizer_config.json` in a model's folder.
-        Tokens that the folder's files name by role, such as `bos_token`, are its variables.
+        Tokens that the folder's files name by role, such as `bos_token`, are variables of the
+        template.
 
         Raises OSError, and VocabularyError if there is no template or it is not valid Jinja.
         """
@@ -126,12 +129,13 @@ class ChatTemplate:
         continue_final_message: bool | str = False,
         expected: str | None = None,
     ) -> Prompt:
-        """Prompt: the rendered text. Strings passed to the template are text, its own are control.
+        """Prompt: the rendered text, in which the template's own strings are control text.
 
         The arguments are those of transformers' `apply_chat_template`: JSON values, in which a
         Prompt may replace any string. variables: `tools`, `documents` and whatever else the
-        template uses. expected: the text that the Prompt must have; None: the text rendered without
-        marks. Raises ValueError if the Prompt has another text, and jinja2.TemplateError.
+        template uses. expected: the text that the Prompt must have; if None, the text rendered
+        without marks. Raises jinja2.TemplateError, and ValueError if the Prompt has a different
+        text.
         """
         data = self._data(variables)
         if expected is None:
@@ -158,11 +162,13 @@ class ChatTemplate:
     def conversation(
         self, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]
     ) -> Conversation:
-        """Conversation: `prompt`, and the spans of the assistant's text: the `{% generation %}`
-        blocks if the template has any, otherwise the contents of the assistant's messages.
+        """Conversation: the result of `prompt`, and the spans of the assistant's text. These are
+        the `{% generation %}` blocks if the template has any, otherwise the contents of the
+        assistant's messages.
 
-        The template cannot read the date, because ids for training must be the same on any day.
-        Raises as `prompt`, and ValueError if the template changes contents beyond recognition.
+        The template cannot read the date, because ids for training must not depend on the day.
+        Raises the errors of `prompt`, and ValueError if the template has no such blocks and renders
+        no content of the assistant unchanged.
         """
         variables = {"strftime_now": jinja2.Undefined(_NO_DATE), **variables}
         prompt = self.prompt(messages, variables)
@@ -185,10 +191,11 @@ class ChatTemplate:
         return Conversation(prompt, tuple(spans))
 
     def encode_with_mask(self, conversation: Conversation) -> tuple[IdArray, npt.NDArray[np.uint8]]:
-        """(ids, mask): the ids of a conversation; the mask is 1 for ids of the assistant's text.
+        """(ids, mask): the ids of a conversation, and a mask that is 1 for ids of the assistant's
+        text.
 
-        Without `{% generation %}`, it is also 1 for the control token that ends the assistant's
-        message, and for white space before it.
+        Without `{% generation %}`, the mask is also 1 for the control token that ends the
+        assistant's message, and for white space before this token.
         """
         encoding, control = self._encoding_for(conversation.prompt)
         ids, spans = encoding.encode_with_offsets(conversation.prompt)
@@ -214,9 +221,9 @@ class ChatTemplate:
     def _encoding_for(self, prompt: Prompt) -> tuple[Encoding, frozenset[int]]:
         """The encoding for a rendered prompt, and the ids of its control tokens.
 
-        These are the special tokens, and the added tokens that the template writes. So an added
-        token such as an HTML tag is found in contents, too, unless the template writes it, as many
-        do with `<think>`.
+        Control tokens are the special tokens and the added tokens that the template writes, which
+        is often true of `<think>`. Other added tokens, such as HTML tags, are found in contents,
+        too.
         """
         # The template may have built a token from parts.
         control = [Control(text) for text, is_control in prompt.spans if is_control]
@@ -233,7 +240,7 @@ def _with_control(encoding: Encoding, control: frozenset[str]) -> tuple[Encoding
 
 def _with_all_names(message: Mapping[str, Any]) -> dict[str, Any]:
     """A message as transformers passes it to a template: without null values, and with the
-    reasoning by each name that templates use.
+    reasoning under each name that templates use.
     """
     message = {name: value for name, value in message.items() if value is not None}
     reasoning = next((message[name] for name in _REASONING if name in message), None)
@@ -258,7 +265,7 @@ def _with_speech(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _marked_speech(value: Any) -> Any:
-    """A content marked as the assistant's: a text, or parts that may have a text."""
+    """The content, marked as the assistant's: a text, or a list of parts that may contain text."""
     if isinstance(value, list):
         return [
             {**part, "text": _marked_speech(part["text"])}
@@ -284,7 +291,7 @@ def _is_in(token: str, literals: str) -> bool:
 
 
 def _with_tag(message: dict[str, Any]) -> dict[str, Any]:
-    """The message with the tag at the end of its content."""
+    """The message with `_TAG` at the end of its content."""
     content = message.get("content")
     if isinstance(content, list) and content and "text" in content[-1]:
         last = {**content[-1], "text": content[-1]["text"] + _TAG}
@@ -295,7 +302,7 @@ def _with_tag(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _before_tag(rendered: str) -> str:
-    """The rendered text before the last tag."""
+    """The rendered text before the last `_TAG`."""
     text, tag, rest = rendered.rpartition(_TAG.strip())
     if not tag:
         raise ValueError("the template does not render the end of the final message")
@@ -352,7 +359,7 @@ def _to_json(
     separators: Any = None,
     sort_keys: bool = False,
 ) -> str:
-    """transformers' filter, which does not escape HTML."""
+    """The filter `tojson` of transformers, which does not escape HTML."""
     return json.dumps(
         value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )
@@ -369,7 +376,7 @@ def _raise_exception(message: str) -> None:
 class _Plain(ImmutableSandboxedEnvironment):
     """The environment that transformers gives to chat templates."""
 
-    # Marks the text of `{% generation %}`; here it does nothing.
+    # Marks the text of `{% generation %}`; in this class, it does nothing.
     generated: Callable[[str], str] = str
 
     def __init__(self) -> None:
@@ -430,7 +437,7 @@ class _Marking(_Plain):
         self.filters["join"] = _join  # Jinja's own filter joins with a str, which is text
 
     def wrap_str_format(self, value: Any) -> Any:
-        """The method `format` of a str, as a template gets it."""
+        """The method `format` of a str, as a template sees it."""
         control = unmarked(getattr(value, "__self__", None))
         is_format = isinstance(control, Control) and value.__name__ == "format"
         if is_format and _SIMPLE.fullmatch(str(control)):
@@ -440,7 +447,7 @@ class _Marking(_Plain):
 
 @functools.cache
 def _environments() -> tuple[_Plain, _Marking, _Marking]:
-    """(plain, marking, assistant): the last marks only the assistant's text."""
+    """(plain, marking, assistant): environments; the last one marks only the assistant's text."""
     assistant = _Marking()
     assistant.literal = functools.lru_cache(maxsize=10_000)(Marked)
     assistant.generated = _marked_speech

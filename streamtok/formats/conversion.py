@@ -1,4 +1,4 @@
-"""`save`: writes an encoding in one of the supported formats, by the format's name.
+"""`save` writes an encoding in one of the supported formats, which the caller names.
 
 If the format cannot express the encoding, an error is raised and nothing is written.
 """
@@ -37,7 +37,8 @@ def format_of(path: str) -> str:
 
 
 def save(encoding: Encoding, path: str, format: str) -> None:
-    """Write `encoding` to `path`, a folder for GPT-2's pair. A file appears only when complete.
+    """Write `encoding` to the file `path`, or to the folder `path` for GPT-2's pair. A file appears
+    only once it is complete.
 
     Raises OSError, and VocabularyError if the format cannot express the encoding.
     """
@@ -52,6 +53,6 @@ def save(encoding: Encoding, path: str, format: str) -> None:
         try:
             formats.save_gpt2(encoding, *(os.path.join(path, x) for x in WRITTEN["gpt2"].files))
         except VocabularyError:
-            with contextlib.suppress(OSError):  # not empty if it existed before
+            with contextlib.suppress(OSError):  # it existed before and is not empty
                 os.rmdir(path)
             raise

@@ -1,8 +1,8 @@
-"""`load`: reads a file, a folder, a model of the hub or an object.
+"""`load` reads the vocabulary of a file, a folder, a model on the hub or a tokenizer object.
 
-A file's contents tell its format; nothing is guessed. A `.tiktoken` file and GPT-2's pair do not
-contain a pre-tokenization pattern: the bundled tables are recognised, and for other tables the
-caller must give a pattern.
+A file's format is recognised by its contents; only GPT-2's merges without the line "#version" are
+recognised by the file's name. A `.tiktoken` file and GPT-2's pair do not contain a pre-tokenization
+pattern: the bundled tables are recognised, and for other tables the caller must give a pattern.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "read_json", "read_together"]
 
-_START = 4096  # bytes of a file that tell its format
-# The first of these that a folder has is read.
+_START = 4096  # bytes of a file by which its format is recognised
+# Of these files, the first one that a folder contains is read.
 _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")
 _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
 # All files that may be read from a model's folder.
@@ -70,7 +70,7 @@ def recognise(data: bytes) -> str | None:
 
 
 def read_together(path: str) -> list[str]:
-    """The files that `load` may read for the path of a file or a folder."""
+    """The files that `load` may read if it is given this file or folder."""
     folder, file = (path, "") if os.path.isdir(path) else os.path.split(path)
     for pair in _PAIRS:
         if file in pair:
@@ -89,19 +89,20 @@ def load(
 ) -> Encoding:
     """The encoding of a file, a model's folder or name, or a tokenizer object.
 
-    source: a vocabulary file of any format; a folder with such a file, whose other files add what
-    it lacks (`model_folder.py`); the name "org/model" of a model on Hugging Face's hub, if there is
-    no such path; a tokenizer of tokenizers, transformers, tiktoken or sentencepiece; or an
+    source: a vocabulary file of any format; a folder that contains such a file and others that add
+    what it lacks (`model_folder.py`); the name "org/model" of a model on Hugging Face's hub, if
+    there is no such path; a tokenizer of tokenizers, transformers, tiktoken or sentencepiece; or an
     `Encoding`, which is returned unchanged.
 
     pattern, special_tokens: only for `.tiktoken` files and GPT-2's pair, which do not contain them.
     pattern: a name in `formats.PATTERNS` ("gpt2", "cl100k_base", "llama3", …), or a regular
     expression. special_tokens: ids by text; for GPT-2's pair they must be in its file of ids, and
-    the default is "<|endoftext|>". name: of the encoding; by default from the source. revision: for
-    models of the hub. cache: whether the packed form of a large file may be kept in the user's
-    cache folder for the next time; see `load_cache.py`. Raises OSError; TypeError
-    for other objects; ValueError for an option that an object does not take; and VocabularyError
-    for an unknown format, quoting its start, or a file that its format's loader refuses.
+    the default is "<|endoftext|>". name: the encoding's name; by default, it is taken from the
+    source. revision: only for models on the hub. cache: whether the packed form of a large file may
+    be kept in the user's cache folder for the next time; see `load_cache.py`. Raises OSError;
+    TypeError for other objects; ValueError for an option that an object does not take; and
+    VocabularyError for a file of unknown format, whose start it quotes, or a file that the loader
+    of its format refuses.
     """
     if not isinstance(source, (str, os.PathLike)):
         if pattern is not None or special_tokens or revision is not None:
@@ -154,7 +155,7 @@ def _load_file(path: Path, options: _Options) -> Encoding:
         kept = find_kept(source, name or stem(path))
         if kept is not None:
             return kept
-    # Of a GGUF file, only the start: the model in it is too large to be read here.
+    # A GGUF file contains the whole model, so it is not read here: `read_gguf` reads its start.
     data = start if start.startswith(GGUF_MAGIC) else read_bytes(path)
     format = recognise(data)
     if format is None and os.path.basename(source) in dict(_PAIRS):
@@ -195,7 +196,7 @@ def _load_file(path: Path, options: _Options) -> Encoding:
 
 
 def read_json(data: bytes, source: str, name: str) -> Encoding:
-    """The encoding in a JSON file, a tokenizer.json or a tekken.json."""
+    """The encoding in a JSON file: a tokenizer.json or a tekken.json."""
     file = JsonValue(parse_json(data, source), source)
     keys = file.as_dict().keys()
     if {"model", "added_tokens"} <= keys or "pre_tokenizer" in keys:
@@ -226,11 +227,11 @@ def _load_folder(path: Path, options: _Options) -> Encoding:
         )
     made = _load_file(os.path.join(folder, file), options)
     if config is not None and made.definition.rules.normalizer is not None:
-        made = with_config(made, config)  # a SentencePiece model; minbpe's is complete by itself
+        made = with_config(made, config)  # SentencePiece; minbpe's model is complete by itself
     eos = read_eos(folder, made)
     made.definition.model_settings = made.definition.model_settings._replace(eos=eos)
     return made
 
 
-# Readers of the formats that the load cache keeps.
+# Readers of the formats whose encodings the load cache keeps.
 _READERS = {"json": read_json, "minbpe": read_minbpe, "sentencepiece": read_sentencepiece}

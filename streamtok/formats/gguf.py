@@ -3,13 +3,13 @@
 Its keys hold the tokens, their types and scores, the merges, and the name of the pre-tokenizer
 (`gguf_patterns.py`). They are passed to the reader of the format that they came from: "gpt2" (BPE
 of bytes), "gemma4" (BPE of characters) and "bert" (WordPiece) as a tokenizer.json, "llama" (BPE by
-scores) and "t5" (Unigram) as SentencePiece's pieces. Other models are refused by name.
+scores) and "t5" (Unigram) as SentencePiece's pieces. Any other model raises an error that names it.
 
 Ids are those of llama.cpp when it does not parse special tokens: control tokens and the unknown
 token are special tokens here, and user-defined tokens are always found. `add_special_tokens=True`
-adds the ids that the file puts around a text. For "t5", llama.cpp adds scores as float64,
-SentencePiece and this reader as float32, so nearly equal ways to cut a text may differ.
-(github.com/ggml-org/llama.cpp, MIT)
+adds the ids that the file puts around a text. For "t5", llama.cpp adds up scores as float64, but
+SentencePiece and this reader as float32, so they may cut a text differently where two ways have
+nearly equal scores. (github.com/ggml-org/llama.cpp, MIT)
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _read_keys(file: BinaryIO, source: str) -> dict[str, Any]:
 
 
 def _list(field: JsonValue, kind: type) -> list[Any]:
-    """The values of an array, all of the type `kind`; empty if the array is missing."""
+    """The values of an array, which must be of the type `kind`; an empty list if it is missing."""
     values = [] if field.value is None else field.as_list()
     if values and type(values[0]) is not kind:
         field.fail(f"expected values of type {kind.__name__}, found {shown(values[0])}")
@@ -158,7 +158,7 @@ def _list(field: JsonValue, kind: type) -> list[Any]:
 def _from_pieces(
     keys: JsonValue, model: str, texts: list[str], types: list[int], source: str, name: str
 ) -> Encoding:
-    """A model of SentencePiece. With BPE, unused pieces are treated like normal ones."""
+    """The encoding of a SentencePiece model. With BPE, unused pieces are treated as normal ones."""
     scores = _list(keys["scores"], float)
     if len(scores) != len(texts) or not all(map(math.isfinite, scores)):
         keys.fail(
@@ -180,7 +180,9 @@ def _from_pieces(
 def _from_json(
     keys: JsonValue, model: str, texts: list[str], types: list[int], source: str, name: str
 ) -> Encoding:
-    """The other models, as a tokenizer.json. Raises VocabularyError for a text with two ids."""
+    """The encoding of any other model, read as a tokenizer.json. Raises VocabularyError for a text
+    with two ids.
+    """
     is_special = {text: type in (CONTROL, UNKNOWN) for text, type in zip(texts, types, strict=True)}
     if len(is_special) < len(texts):
         twice = next(text for text, count in Counter(texts).items() if count > 1)
@@ -226,7 +228,9 @@ def _merges(keys: JsonValue, model: str, texts: list[str]) -> dict[str, Any]:
 
 
 def _words(keys: JsonValue, texts: list[str], is_special: dict[str, bool]) -> dict[str, Any]:
-    """The file writes "▁" before tokens that begin a word; BERT writes "##" before the others."""
+    """The parts of BERT's tokenizer.json. A GGUF file writes "▁" before tokens that begin a word;
+    BERT writes "##" before all others.
+    """
     vocab: dict[str, int] = {}
     for id, text in enumerate(texts):
         if not is_special[text]:

@@ -1,9 +1,9 @@
 """How llama.cpp cuts text for BPE models, by the name in the key `tokenizer.ggml.pre`.
 
-The names and the regular expressions are those of its `src/llama-vocab.cpp`. Of several patterns,
-each cuts the results of the one before; text between two matches is a pre-token, too. llama.cpp
-does not distinguish letters beyond ASCII: there, `\\p{Lu}` matches all that `\\p{L}` does, and
-look-aheads tell upper and lower case apart in ASCII only. The patterns here do the same.
+The names and the regular expressions are those of its `src/llama-vocab.cpp`. If a name has several
+patterns, each cuts the results of the one before; text between two matches is a pre-token, too.
+llama.cpp knows no case beyond ASCII: in its patterns, `\\p{Lu}` matches every letter, as `\\p{L}`
+does, and look-aheads tell upper and lower case apart in ASCII only. The patterns here do the same.
 
 Not included are names whose pre-tokenizer is hand-written or has no DFA (kimi-k2, afmoe, superbpe,
 tiny_aya, cohere2moe), and names of models that do not merge bytes (whitespace, sarvam-moe).
@@ -41,7 +41,7 @@ _SHORTER_SPACES = "".join(rf"|\s{{{2**n}}}(?!\S)" for n in range(9, 1, -1))
 
 
 def _cased(letter: str, ending: str, digits: str) -> str:
-    """Like GPT-4o's pattern: case changes at most once in a word. letter: a set of characters."""
+    """Like GPT-4o's pattern: case changes at most once in a word. letter: the set of letters."""
     upper, lower = f"(?:(?![a-z]){letter})", f"(?:(?![A-Z]){letter})"
     first = r"[^\r\n\p{L}\p{N}]?"
     return (

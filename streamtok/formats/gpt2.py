@@ -48,9 +48,9 @@ def read_gpt2(
 ) -> Encoding:
     """The encoding of a file of merges and a file of ids.
 
-    pattern: a name in `formats.PATTERNS`, or a regular expression; None: GPT-2's, which only
-    GPT-2's own merges may use. special_tokens: entries of the file of ids; None: "<|endoftext|>",
-    if it is there. Raises OSError, and VocabularyError naming the file and the position.
+    pattern: a name in `formats.PATTERNS`, or a regular expression; None: GPT-2's, which is allowed
+    only for GPT-2's own merges. special_tokens: entries of the file of ids; None: "<|endoftext|>",
+    if the file contains it. Raises OSError, and VocabularyError naming the file and the position.
     """
     ids = dict(JsonValue(parse_json(read_bytes(ids_path), ids_path), ids_path).as_ids())
     if special_tokens is None:
@@ -79,9 +79,9 @@ def read_gpt2(
 
 
 def read_merges(data: bytes, source: str) -> list[str]:
-    """The lines of a file of merges: each is two tokens with a space between them.
+    """The lines of a file of merges: each holds two tokens, separated by a space.
 
-    Skips a first line "#version…" and empty lines.
+    A first line "#version…" and empty lines are skipped.
     """
     text = decode_utf8(data, source)
     check_lines(data, source)
@@ -119,7 +119,7 @@ def byte_vocabulary(ids: Mapping[str, int], rows: Numbers, *, ignore_merges: boo
 
 
 def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
-    """Write both files. Each appears only when complete. Neither contains the pattern.
+    """Write both files. Each appears only once it is complete. Neither contains the pattern.
 
     Raises OSError, and VocabularyError if they cannot express the encoding's tokens or text rules.
     """
@@ -134,10 +134,11 @@ def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
 def merges_and_ids(
     encoding: Encoding, format: str, allow_unreachable: bool = False
 ) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    """(merges, ids): the merges in order, and ids by text in order of id, in the byte alphabet.
+    """(merges, ids): the merges in order, and ids by text in order of id, both in the byte
+    alphabet.
 
-    ids has tokens that can only be decoded, but no special or added tokens. allow_unreachable:
-    allow tokens that no merges make. Raises VocabularyError, naming `format`.
+    ids includes tokens that can only be decoded, but no special or added tokens. allow_unreachable:
+    allow tokens that no merges make. Raises a VocabularyError that names `format`.
     """
     vocabulary = encoding.definition.vocabulary
     if vocabulary.byte_ids is not None:

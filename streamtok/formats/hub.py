@@ -20,9 +20,10 @@ _FILE_SUFFIXES = (".json", ".model", ".tiktoken", ".pkl", ".pickle", ".bpe", ".t
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether a name that is not an existing path may be a model of the hub: org/model.
+    """Whether a name that is not an existing path may name a model on the hub: org/model.
 
-    A name in an existing folder is a path, and so is one with the suffix of a vocabulary file.
+    A name that begins with an existing folder is a path, and so is one that ends with the suffix of
+    a vocabulary file.
     """
     return (
         _NAME.fullmatch(name) is not None

@@ -65,7 +65,7 @@ class _Encoder(NamedTuple):
     vocabulary: Vocabulary
     pattern: str | Pattern
     normalizer: Normalizer
-    second: Normalizer  # changes by pre-tokenizers, after added tokens are found
+    second: Normalizer  # made by pre-tokenizers, after added tokens are found
     decoding: Decoding
     made: Container[str] = ()  # added tokens that merges also make
 
@@ -90,8 +90,8 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     n_rows = model.n_rows if isinstance(model, PieceFile) else len(model.ids)
     tokens = read_added_tokens(file["added_tokens"], model.ids, n_rows, bool(normalizer))
     if normalizer and any("first" in step.spec for step in cutting.steps[-1:]):
-        # tokenizers decides by offsets in the original text: there, text that a normalizer prepends
-        # does not come first, but two parts of one character may both do so.
+        # tokenizers decides by offsets in the original text what is first: text that a normalizer
+        # prepends is not, but two parts of one character may both be.
         file["pre_tokenizer"].fail("the scheme first is not supported with a normalizer")
     if isinstance(model, PieceFile):
         encoder = _of_pieces(file, model, cutting, decoding, tokens, normalizer)
@@ -130,7 +130,7 @@ def _of_pieces(
     tokens: AddedTokens,
     normalizer: Normalizer,
 ) -> _Encoder:
-    """For WordPiece, WordLevel and Unigram."""
+    """The encoder for WordPiece, WordLevel and Unigram."""
     position = file["pre_tokenizer"].position
     added = [*tokens.special, *tokens.added]
     decoding = piece_decoding(decoding, file["decoder"], model, added)
@@ -146,7 +146,7 @@ def _of_merges(
     tokens: AddedTokens,
     normalizer: Normalizer,
 ) -> _Encoder:
-    """For BPE: of symbols, of bytes, or of characters."""
+    """The encoder for BPE of symbols, of bytes, or of characters."""
     position = file["pre_tokenizer"].position
     second = _normalizer_of(cutting.steps, position)
     made = _also_merged(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
@@ -229,7 +229,7 @@ def _also_merged(model: Model, tokens: AddedTokens, is_byte_level: bool) -> list
 def _without_added(model: Model, tokens: AddedTokens) -> Model:
     """The model without added tokens that text never becomes by merging or look-up.
 
-    No merges make them, and they are found before any pre-token is looked up.
+    They are in no merges, and they are found before any pre-token is looked up.
     """
     forgotten = set()
     for text in (*tokens.special, *tokens.added):
@@ -276,7 +276,7 @@ def _folded(
         put = [] if scheme == "never" else [("MetaspaceText", " ", scheme)]
         return normalizer, Normalizer.from_spec((*steps, to_spaces, *put))
     if any(flags.normalized and (flags.lstrip or flags.rstrip) for flags in tokens.flags.values()):
-        # They absorb white space beside them, and "▁" is not white space.
+        # Such tokens absorb white space beside them, and "▁" is not white space.
         return normalizer, Normalizer.from_spec((to_spaces,))
     step = _marking_step(normalizer)
     assert step is not None

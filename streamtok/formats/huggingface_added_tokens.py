@@ -23,7 +23,7 @@ _NO_FLAGS = TokenFlags()
 
 
 class AddedTokens(NamedTuple):
-    """Ids by text, and flags of the tokens that have any."""
+    """Ids by text, and the flags of tokens that have any."""
 
     special: dict[str, int]
     added: dict[str, int]
@@ -33,12 +33,12 @@ class AddedTokens(NamedTuple):
 def read_added_tokens(
     field: JsonValue, ids: dict[str, int], n_rows: int, is_normalized: bool
 ) -> AddedTokens:
-    """The tokens in this field. ids, n_rows: the model's ids by text, and the rows of its
+    """The tokens in this field. ids, n_rows: the model's ids by text, and the number of rows in its
     vocabulary. is_normalized: whether there is a normalizer.
 
-    Hugging Face ignores the ids in the file (see `numbered`) and tokens without text. For a text
-    that is given twice, the later flags count, and it is special if either entry is. Raises
-    VocabularyError naming the position.
+    Hugging Face ignores the ids in the file (see `numbered`) and tokens without text. If a text is
+    given twice, the flags of the later entry count, and the token is special if either entry is.
+    Raises VocabularyError naming the position.
     """
     texts: list[str] = []
     is_special: dict[str, bool] = {}
@@ -66,7 +66,8 @@ def read_added_tokens(
     plain = {text: flag._replace(normalized=False) for text, flag in flags.items()}
     if not is_normalized and all(flag == _NO_FLAGS for flag in plain.values()):
         # Without a normalizer, `normalized` matters only where two tokens overlap: tokens without
-        # it are found first. With other flags, one token may give way to another.
+        # this flag are found first. This is not so with other flags, which may make one token give
+        # way to another.
         groups: dict[bool, list[str]] = {False: [], True: []}
         for text, flag in flags.items():
             groups[flag.normalized].append(text)
@@ -82,7 +83,7 @@ def read_added_tokens(
 def found_texts(
     texts: Iterable[str], flags: Mapping[str, TokenFlags], normalizer: Normalizer
 ) -> dict[str, str]:
-    """The text to search for each token: normalized, if it has the flag `normalized`."""
+    """The text by which each token is found: normalized if the token has the flag `normalized`."""
     changed = [text for text in texts if text in flags and flags[text].normalized]
     normalized = dict(zip(changed, normalizer.normalize_tokens(changed, True), strict=True))
     return {text: normalized.get(text, text) for text in texts}

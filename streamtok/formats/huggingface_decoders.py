@@ -1,8 +1,8 @@
 """The `decoder` of a tokenizer.json.
 
-Decoding returns the bytes of the tokens. So a decoder is read only for differences from that:
-whether "▁" becomes a space, whether the space before the text is removed again, and how WordPiece
-joins tokens. A decoder that loses bytes, such as one without ByteFallback, is not imitated.
+Decoding returns the bytes of the tokens, so only what a decoder does beyond that is read: whether
+"▁" becomes a space, whether the space before the text is removed again, and how WordPiece joins
+tokens. A decoder that loses bytes, such as one without ByteFallback, is not imitated.
 """
 
 from __future__ import annotations
@@ -66,21 +66,21 @@ class Marks(NamedTuple):
 class Decoding(NamedTuple):
     """What a decoder does beyond returning the bytes of the tokens."""
 
-    marks_are_spaces: bool = False  # as the model uses them, even without a decoder
+    marks_are_spaces: bool = False  # a "▁" stands for a space
     drops_first_space: bool = False
     replaces_marks: bool = False
     joins_bytes: bool = False  # an added token <0x41> decodes to that byte
     word_end: str = ""  # becomes a space in each token
     is_byte_level: bool = False  # tokens are in the byte alphabet
-    words: WordPieces | Marks | None = None  # if set, the whole decoder
+    words: WordPieces | Marks | None = None  # if set, it is the whole decoder
 
 
 def decoded_bytes(
     text: str, decoding: Decoding, is_byte_level: bool = False, has_bytes: bool = True
 ) -> bytes:
-    """The bytes of a token that follows others.
+    """The bytes of a token when it follows others.
 
-    is_byte_level: tokens are in the byte alphabet. has_bytes: <0x00> … <0xFF> are bytes.
+    is_byte_level: tokens are in the byte alphabet. has_bytes: <0x00> … <0xFF> stand for bytes.
     """
     if decoding.words is not None:
         return decoding.words.decoded([text], is_first=False)[0].encode()
@@ -103,11 +103,12 @@ def decoded_texts(
 ) -> tuple[tuple[str, bytes], ...]:
     """(text, bytes) of each special or added token that does not decode to its own text.
 
-    found_texts: the text to search for each token, by `huggingface_added_tokens.found_texts`. made:
-    tokens in the byte alphabet that merges also make, from other text.
+    found_texts: the text by which each token is found, from `huggingface_added_tokens.found_texts`.
+    made: tokens in the byte alphabet that merges also make, from other text.
 
-    The decoder ByteLevel reads all tokens in the byte alphabet, even those found as text, such as
-    "õ" (github.com/huggingface/tokenizers/issues/1996). Here such tokens decode to their text.
+    Hugging Face's decoder ByteLevel reads all tokens in the byte alphabet, even those found as
+    text, such as "õ" (github.com/huggingface/tokenizers/issues/1996). In this reader, such tokens
+    decode to their text.
     """
     has_bytes, as_text = decoding.joins_bytes, decoding._replace(is_byte_level=False)
     writes_letters = ByteLetters().spec in normalizer.spec
@@ -125,7 +126,9 @@ def decoded_texts(
 def first_texts(
     texts: Mapping[int, str], words: WordPieces | Marks
 ) -> tuple[tuple[tuple[int, str], ...], bool]:
-    """`TextRules.first_texts` and `.drops_first_space`. texts: of tokens, by id."""
+    """The values of `TextRules.first_texts` and `.drops_first_space`. texts: the tokens' texts by
+    id.
+    """
     tokens = list(texts.values())
     after = words.decoded(tokens, is_first=False)
     rows = list(zip(texts, words.decoded(tokens, is_first=True), after, strict=True))

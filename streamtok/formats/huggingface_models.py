@@ -1,10 +1,11 @@
-"""The `model` of a tokenizer.json, which must be BPE: its vocabulary and its merges.
+"""The `model` of a tokenizer.json with BPE: its vocabulary and its merges.
 
 With ByteLevel, tokens are written in the byte alphabet, and bytes are merged. Without it,
 characters are merged, and an unknown character becomes the tokens <0x00> … <0xFF> of its bytes
-(`byte_fallback`). Such vocabularies write "▁" for a space. If all spaces of a text become "▁", both
-are stored as a space here (`folds`), so that ids decode to spaces and text may be cut before them.
-In that case no text becomes a token with a real space.
+(`byte_fallback`). Such vocabularies write "▁" for a space. If a model turns all spaces of a text
+into "▁", each "▁" in its vocabulary is stored as a space (`folds`), so that ids decode to spaces
+and text may be cut before them. No text of such a model becomes a token that has a real space in
+the file.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Words(NamedTuple):
 
     prefix: str = ""  # before all characters but the first
     suffix: str = ""  # after the last character
-    unknown: str = ""  # the token of characters that have none
+    unknown: str = ""  # the token for characters without one
     fuses: bool = False  # whether a run of unknown characters becomes one token
 
 
@@ -55,7 +56,7 @@ class Model(NamedTuple):
     words: Words = Words()
 
     def parts(self, texts: Collection[str]) -> set[str]:
-        """The texts that merges take or make."""
+        """Those of `texts` that merges take or make."""
         found = self._numbers(texts)
         names = [*self.ids]
         return {names[number] for number in found[self._is_part()[found]].tolist()}
@@ -76,7 +77,7 @@ class Model(NamedTuple):
         return self._replace(ids=ids, rows=numbers[self.rows])
 
     def _numbers(self, texts: Collection[str]) -> NDArray[np.int64]:
-        """The numbers of the texts that are tokens."""
+        """The numbers of those tokens that are in `texts`."""
         return np.array([i for i, text in enumerate(self.ids) if text in texts], np.int64)
 
     def _is_part(self) -> NDArray[np.bool_]:

@@ -79,7 +79,7 @@ def _steps(part: JsonValue) -> list[Step]:
     if kind == "Prepend":
         part.allow_only("type", "prepend")
         prefix = part["prepend"].as_str()
-        if not prefix:  # here, tokenizers 0.23 repeats characters or panics
+        if not prefix:  # then, tokenizers 0.23 repeats characters or panics
             part.fail("Prepend with an empty string is not supported")
         return [Prepend(prefix)]
     if kind in ("Strip", "StripNormalizer"):
@@ -99,7 +99,7 @@ _RUNS_OR_SINGLE = re.compile(r"(?P<runs>\\s\{[1-9]\d?,\})\|(?P<single>\[(?:\\[nr
 
 
 def _flag(field: JsonValue) -> bool:
-    """The value of a required field."""
+    """The value of a field that must be true or false."""
     if field.value is None:
         field.fail("expected true or false, found null")
     return field.as_bool()
@@ -129,7 +129,8 @@ def _replace(field: JsonValue) -> list[Step]:
 
 
 def _spelled_out(regex: str, position: str) -> str | None:
-    """A set written with classes or code points (`\\p{Zs}`, `\\u00AD`), as its characters.
+    """A set written with classes or code points (`\\p{Zs}`, `\\u00AD`), rewritten as its
+    characters.
 
     None if `regex` has neither, or is not a set.
     """

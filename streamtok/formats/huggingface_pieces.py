@@ -1,7 +1,7 @@
 """The `model` of a tokenizer.json that is not BPE: WordPiece, WordLevel or Unigram.
 
 Such a model encodes pre-tokens one by one, after the normalizer and the pre-tokenizers. Its ids
-decode to the text of their pieces, after the decoder's changes.
+decode to the text of their pieces, as the decoder changes it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ __all__ = [
     "word_piece_encoding",
 ]
 
-_NO_LIMIT = 1 << 62  # characters of a word; a greater limit has no effect
+_NO_LIMIT = 1 << 62  # the most characters in a word; a greater limit has no effect
 _DEFAULT_LIMIT = 100  # the limit of BERT, and of WordPiece in tokenizers
 JOINED = Decoding(words=WordPieces(None, False))
-"""Decoding without a decoder: a space between all tokens."""
+"""Decoding without a decoder: there is a space between any two tokens."""
 
 
 class PieceFile(NamedTuple):
@@ -45,7 +45,7 @@ class PieceFile(NamedTuple):
     ids: dict[str, int]
     pieces: Pieces
     position: str
-    earlier: dict[int, str]  # by id, Unigram's pieces that are repeated later: the last counts
+    earlier: dict[int, str]  # by id: pieces of Unigram that are repeated later; the last one counts
 
     @property
     def n_rows(self) -> int:
@@ -58,7 +58,7 @@ class PieceFile(NamedTuple):
 
 
 def has_pieces(model: JsonValue) -> bool:
-    """Whether this field has such a model; old files do not name its type."""
+    """Whether this field holds such a model; old files do not name its type."""
     return _kind(model) in _READERS
 
 
@@ -136,7 +136,7 @@ _READERS = {"WordPiece": _word_piece, "WordLevel": _word_level, "Unigram": _unig
 
 
 def _unknown(model: JsonValue, ids: dict[str, int]) -> int:
-    """The id of unknown text. As in tokenizers, it may be missing if there is no such text."""
+    """The id of unknown text; NO_ID if the vocabulary lacks `unk_token`, as tokenizers allows."""
     return ids.get(model["unk_token"].as_str(), NO_ID)
 
 
@@ -164,7 +164,7 @@ def piece_cutting(
 ) -> tuple[Vocabulary, str | Pattern, tuple[Step, ...]]:
     """(vocabulary, pattern, steps): the steps change the text after the normalizer.
 
-    position: of the pre-tokenizer, for errors. Raises VocabularyError.
+    position: that of the pre-tokenizer, for error messages. Raises VocabularyError.
     """
     pattern, stages = outer_cut(cutting, position)
     steps = cutting.steps
@@ -188,7 +188,7 @@ def word_piece_encoding(
     prefix: str,
     normalizer: Normalizer | None,
 ) -> Encoding:
-    """A WordPiece model with its usual decoder."""
+    """The encoding of a WordPiece model with its usual decoder."""
     pieces = Pieces.of_ids("WordPiece", ids, unknown, prefix=prefix, most_characters=_DEFAULT_LIMIT)
     words = WordPieces(prefix, True)
     decoding = Decoding(words=words)
@@ -209,7 +209,7 @@ def word_piece_encoding(
 
 
 def decoded_pieces(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
-    """The bytes of each id that follows others."""
+    """The bytes of each id when it follows others."""
     if decoding.words is not None:
         texts = decoding.words.decoded(list(ids), is_first=False)
         return {id: text.encode() for id, text in zip(ids.values(), texts, strict=True)}

@@ -1,6 +1,6 @@
 """Reads and writes the post-processor of a `tokenizer.json`, which puts ids around a text.
 
-TemplateProcessing, BertProcessing and RobertaProcessing are supported, also in a sequence with
+TemplateProcessing, BertProcessing and RobertaProcessing are supported, even in a sequence with
 ByteLevel, which only changes offsets. (github.com/huggingface/tokenizers, Apache-2.0)
 """
 
@@ -63,7 +63,7 @@ def _template(field: JsonValue) -> Template:
             piece.fail(f"expected a Sequence or a SpecialToken, found {shown(sorted(keys))}")
         if sum(map(len, around)) > _MAX_IDS:
             piece.fail(f"more than {_MAX_IDS} ids around a text are not supported")
-    if len(around) != 2:  # it would change ids even without special tokens
+    if len(around) != 2:  # such a template changes ids even without special tokens
         single.fail(f"expected the text once in a template, found it {len(around) - 1} times")
     return Template(tuple(around[0]), tuple(around[1]))
 

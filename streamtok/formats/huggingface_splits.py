@@ -1,9 +1,9 @@
-"""The `pre_tokenizer` of a tokenizer.json as splits.
+"""Reads the `pre_tokenizer` of a tokenizer.json as splits.
 
 A pre-tokenizer cuts a text, or changes it, or both. Changes before the first cut become steps of a
-second normalizer; after a cut, Hugging Face changes each pre-token (`PreTokenizer.stages`).
-ByteLevel before other pre-tokenizers replaces each byte by a letter; as the last pre-tokenizer, it
-means that the model merges bytes.
+second normalizer; later changes apply to each pre-token (`PreTokenizer.stages`). ByteLevel before
+other pre-tokenizers replaces each byte by a letter; as the last pre-tokenizer, it means that the
+model merges bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 _MAX_FIXED_LENGTH = 1000  # each character takes a state of the DFA
-# Our names of Hugging Face's behaviors, without and with `invert`.
+# Our names for Hugging Face's behaviors, without and with `invert`.
 BEHAVIORS = {
     "Isolated": ("isolated", "isolated"),
     "Contiguous": ("contiguous", "contiguous"),
@@ -52,7 +52,7 @@ class PreTokenizer(NamedTuple):
     steps: tuple[Step, ...]  # change the text before it is cut
     splits: tuple[Split, ...]  # cut the text
     is_byte_level: bool
-    # The splits and the changes to each pre-token that follow them, in order: see `Pieces`.
+    # The splits, and the changes to each pre-token that follow them, in order (see `Pieces`).
     stages: Stages
 
     def changes_pretokens(self) -> bool:
@@ -90,7 +90,7 @@ def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
 
 
 def outer_cut(cutting: PreTokenizer, position: str) -> tuple[str | Pattern, Stages]:
-    """(pattern, stages): one pattern for as many splits as possible, and the other stages."""
+    """(pattern, stages): one pattern for as many splits as possible, and the remaining stages."""
     stages = cutting.stages
     n = next((at for at, stage in enumerate(stages) if stage[0] != "Split"), len(stages))
     while n:
@@ -160,7 +160,9 @@ def _read(part: JsonValue, steps: list[Step]) -> list[Split]:
 
 
 def metaspace_scheme(part: JsonValue) -> str:
-    """When a Metaspace prepends its replacement: always, first or never. Checks all its fields."""
+    """When a Metaspace prepends its replacement: "always", "first" or "never". Checks all its
+    fields.
+    """
     part.allow_only("type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep")
     _character(part["replacement"])
     part["split"].as_bool(True)

@@ -1,4 +1,4 @@
-"""BPE models of a tokenizer.json whose symbols are more than characters or bytes.
+"""BPE models in a tokenizer.json whose symbols are more than characters or bytes.
 
 These are models with `continuing_subword_prefix` or `end_of_word_suffix`, such as GPT-1's and
 CLIP's; models without a token for each byte, where unknown text becomes `unk_token` or is removed;
@@ -51,7 +51,7 @@ def has_symbols(model: Model, is_byte_level: bool) -> bool:
 def symbol_model(
     model: Model, cutting: PreTokenizer, decoding: Decoding, position: str
 ) -> tuple[Vocabulary, str | Pattern]:
-    """The vocabulary and the pattern. position: of the pre-tokenizer, for errors.
+    """The vocabulary and the pattern. position: that of the pre-tokenizer, for error messages.
 
     Raises VocabularyError naming the position.
     """
@@ -71,7 +71,7 @@ def symbol_model(
             "Symbols", tuple(names), words.prefix, words.suffix, words.unknown, words.fuses,
             model.byte_fallback,
         )  # fmt: skip
-        # Checked here, for errors that name texts: from_character_merges sees only symbols.
+        # Checked here so that errors name texts: from_character_merges sees only symbols.
         check_numbers(sorted((ids[name], name.encode()) for name in spelled), "id")
         vocabulary = from_character_merges(
             {spelling: ids[name] for name, spelling in spelled.items()},
@@ -105,7 +105,8 @@ def _names(model: Model, is_byte_level: bool) -> list[str]:
 
 
 def _merges(model: Model, spelled: dict[str, str]) -> Numbers:
-    """The merges in order, numbered as in `spelled`; the tokens that they make are added to it.
+    """The merges in order, as rows of three token numbers: positions in `spelled`, to which the
+    tokens that merges make are added.
 
     A merge of tokens that no text produces is left out. A token must have only one spelling.
     """

@@ -1,6 +1,6 @@
-"""Writes a `tokenizer.json`: byte-level BPE from any source, and WordPiece as it is trained here.
+"""Writes a `tokenizer.json`: byte-level BPE from any source, and WordPiece as streamtok trains it.
 
-All other encodings are refused by name: keep the files that they were loaded from.
+Any other encoding raises an error that names it: keep the file that it was loaded from.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _SIMPLE = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Nmt", "StripAccents")
 def save_huggingface(encoding: Encoding, path: Path) -> None:
     """Write a `tokenizer.json`: byte-level BPE, or WordPiece as `Trainer.train_wordpiece` makes it.
 
-    The file appears only when complete. Special and added tokens are also written to the model's
-    vocabulary where tokenizers would give them other ids. Raises OSError, and VocabularyError for
-    other models and normalizers: keep their original file.
+    The file appears only once it is complete. Special and added tokens are also written to the
+    model's vocabulary where tokenizers would otherwise give them different ids. Raises OSError, and
+    VocabularyError for any other model or normalizer; then keep the original file.
     """
     pieces = encoding.definition.vocabulary.model
     parts = _byte_level_parts(encoding) if pieces is None else _word_piece_parts(encoding, pieces)
@@ -168,7 +168,7 @@ def _added_tokens(encoding: Encoding) -> list[dict[str, Any]]:
 
 
 def _normalizer(encoding: Encoding, normalizer: Normalizer | None) -> dict[str, Any] | None:
-    """As JSON. For accents, BertNormalizer applies NFD again, which changes nothing."""
+    """The normalizer as JSON. For accents, BertNormalizer repeats NFD, which changes nothing."""
     steps: list[dict[str, Any]] = []
     for kind, *_ in normalizer.spec if normalizer is not None else ():
         if kind in _BERT:
@@ -195,7 +195,7 @@ def _byte_level_cuts(encoding: Encoding) -> dict[str, Any] | None:
 
 
 def _sequence(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """These pre-tokenizers as a single one."""
+    """These pre-tokenizers as a single one; None if there are none."""
     if len(parts) == 1 and parts[0]["type"] != "Split":
         return parts[0]
     return {"type": "Sequence", "pretokenizers": parts} if parts else None

@@ -1,8 +1,9 @@
 """JSON from a file that may be damaged or hostile: parsed within limits, with positions for errors.
 
 The text must be UTF-8. Lone surrogates, NaN and Infinity, and integers of thousands of digits are
-refused. So are more values or deeper nesting than a vocabulary has, because `[[],[],…` takes twenty
-times its size in memory. All errors are `VocabularyError` and name the file and the position.
+refused. More values or deeper nesting than any vocabulary has are refused, too, because `[[],[],…`
+takes twenty times its size in memory. All errors are `VocabularyError` and name the file and the
+position.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["JsonValue", "parse_json"]
 
 MAX_VALUES = 1 << 23  # enough for two million tokens, each with a merge
-MAX_DEPTH = 64  # of values that are read; known formats have less than ten levels
+MAX_DEPTH = 64  # of values that are read; known formats have fewer than ten levels
 _T = TypeVar("_T")
 
 
@@ -33,7 +34,7 @@ def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] = s
     For a key that is given twice, the last value counts, as in tokenizers. parse_float: converts a
     number that is not an integer; by default, as tokenizers does.
     """
-    count = sum(map(data.count, (b",", b"[", b"{")))  # an upper bound: strings count, too
+    count = sum(map(data.count, (b",", b"[", b"{")))  # an upper bound: strings may hold them, too
     if count > MAX_VALUES:
         raise VocabularyError(f"{source}: more than {MAX_VALUES} JSON values")
     try:
@@ -68,7 +69,7 @@ class JsonValue:
             raise VocabularyError(f"{position[:200]}…: nested deeper than {MAX_DEPTH}")
 
     def __getitem__(self, key: str) -> JsonValue:
-        """The field `key` of an object; its value is None if it is missing."""
+        """The field `key` of an object; its value is None if the field is missing."""
         return JsonValue(self.as_dict().get(key), f"{self.position}: {key}", self.depth + 1)
 
     def fail(self, message: str) -> NoReturn:
@@ -132,7 +133,7 @@ class JsonValue:
         return [part for one in self[key].elements() for part in one.flat(key)]
 
     def allow_only(self, *keys: str) -> None:
-        """Fail if this object has a field that is not in `keys`, unless it is null or false."""
+        """Fail if this object has a field that is not in `keys` and neither null nor false."""
         for key, value in self.as_dict().items():
             if key not in keys and value not in (None, False):
                 self.fail(f"the field {shown(key)} is not supported, it has {shown(value)}")

@@ -1,17 +1,17 @@
 """The cache of `load`: the packed form of large vocabulary files, in the user's cache folder.
 
-An entry is named after a SHA-256 of streamtok's code and the file's contents, so another file,
-another version of streamtok or a change of its sources makes a new entry. `packed.dumps_packed`
-writes an entry; its checksum reveals damage, and a damaged entry is made again. Errors of the cache
-are ignored: without a folder that can be written to, there is no cache.
+The name of an entry is a SHA-256 of the file's contents and of the names, sizes and times of
+streamtok's own files, so changes to the file or to streamtok lead to a new entry. An entry is made
+by `packed.dumps_packed`; its checksum reveals damage, and a damaged entry is made again. Errors in
+the cache are ignored: if its folder cannot be written to, there is no cache.
 
 An entry decides which ids a text gets. So the folder and the entries must belong to this user, and
-only this user may write to them; otherwise there is no cache. Only files with the names of
-entries and of their parts are ever removed.
+only this user may write to them; otherwise they are not used. Only files whose names are those of
+entries or of unfinished entries are ever removed.
 
 The folder is `streamtok` inside the folder that `STREAMTOK_CACHE` names; "off" disables the cache.
-By default it is in `XDG_CACHE_HOME` or `~/.cache`, on macOS in `~/Library/Caches`, on Windows in
-`%LOCALAPPDATA%`.
+By default, it is in `XDG_CACHE_HOME` or `~/.cache`, on macOS in `~/Library/Caches`, and on Windows
+in `%LOCALAPPDATA%`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["cache_folder", "find_kept", "keep"]
 
 MIN_BYTES = 1 << 18  # smaller files load as fast without a cache
-MAX_BYTES = 1 << 28  # of all entries, some dozens; the least recently used are removed
+MAX_BYTES = 1 << 28  # of all entries; if there are more, the least recently used are removed
 _BLOCK = 1 << 18  # bytes read at a time
 _VARIABLE = "STREAMTOK_CACHE"
 _SUFFIX = ".streamtok"
-_NAME = re.compile(r"[0-9a-f]{64}\.streamtok(\.\d+\.\d+\.part)?")  # of entries and of their parts
+_NAME = re.compile(r"[0-9a-f]{64}\.streamtok(\.\d+\.\d+\.part)?")  # of entries, finished or not
 
 
 def find_kept(source: str, name: str) -> Encoding | None:
@@ -77,7 +77,7 @@ def keep(data: bytes, encoding: Encoding) -> None:
         return
     key = _key()
     key.update(data)
-    # The last two: MessagePack allows no integers above 64 bits and no lone surrogates.
+    # The last two errors: MessagePack allows no integers above 64 bits and no lone surrogates.
     with contextlib.suppress(OSError, MemoryError, OverflowError, ValueError):
         _store(os.path.join(folder, key.hexdigest() + _SUFFIX), dumps_packed(encoding))
 
@@ -133,7 +133,7 @@ def _read(path: str) -> bytes:
 
 
 def _check_folder(folder: str) -> None:
-    """Raise OSError unless it is a folder, not a link, that only this user can write to."""
+    """Raise OSError unless `folder` is a folder, not a link, that only this user can write to."""
     status = os.lstat(folder)
     if not (stat.S_ISDIR(status.st_mode) and is_private(status)):
         raise PermissionError(folder)
@@ -162,7 +162,8 @@ def _store(path: str, data: bytes) -> None:
 def _remove_oldest(folder: str) -> None:
     """Remove the least recently used entries until the total is at most MAX_BYTES.
 
-    Parts left by dead processes count as entries. No files with other names are touched.
+    Unfinished entries that dead processes left behind count, too. No files with other names are
+    touched.
     """
     _check_folder(folder)
     found = []

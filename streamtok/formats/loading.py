@@ -1,7 +1,7 @@
 """Shared by all loaders: reading a file within limits, and making an `Encoding` from its parts.
 
 A damaged or hostile file raises `VocabularyError`, which names the file and the position. A file is
-read whole, up to 128 MiB; the largest known vocabulary has 35 MB.
+read whole and may have up to 128 MiB; the largest known vocabulary has 35 MB.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ MAX_SPECIAL_BYTES = 1 << 24  # of all special and added tokens, from which a tre
 
 
 def read_bytes(path: Path) -> bytes:
-    """The whole file.
+    """The contents of a whole file.
 
-    Raises OSError, and VocabularyError if it is too large or begins with a byte order mark, which
-    no format has.
+    Raises OSError, and VocabularyError if the file is too large or begins with a byte order mark,
+    which no format has.
     """
     with open(path, "rb") as file:
         # read(n) allocates n bytes first, so ask for no more than the file seems to have.

@@ -23,7 +23,7 @@ class Marked(str):
 
     # Templates are untrusted. Jinja's sandbox hides names with a leading underscore from them.
     __slots__ = ("_parts",)
-    _parts: tuple[Any, ...]  # of a Prompt, which is made when it is needed
+    _parts: tuple[Any, ...]  # from which a Prompt is made when it is needed
 
     def __new__(cls, *parts: str | Prompt) -> Marked:
         """parts: a Prompt and a Marked keep their spans; any other str is text."""
@@ -87,7 +87,7 @@ class Marked(str):
         return Marked(self._prompt.join(map(unmarked, parts)))
 
     def format(self, *args: Any, **kwargs: Any) -> Marked:
-        """Only for text that is entirely control."""
+        """As `str.format`; only for a text that is entirely control text."""
         assert isinstance(self._prompt, Control)
         kept = {name: unmarked(value) for name, value in kwargs.items()}
         return Marked(self._prompt.format(*map(unmarked, args), **kept))

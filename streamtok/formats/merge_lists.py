@@ -1,10 +1,10 @@
 """Vocabularies given by a list of merges, as in the files of GPT-2 and Hugging Face.
 
 A rank table merges any two neighbours that form a token, and a token's id is its rank. A list of
-merges names the pairs that merge, in order, and ids are listed separately. So a token may come from
-no pair at all, or from several pairs at different positions in the list; ids may be in any order;
-and a pre-token that is a token becomes its id without merging only if the file says so
-(`ignore_merges`).
+merges names the pairs that merge, in order, and ids are listed separately. With such a list, a
+token may come from no pair at all, or from several pairs at different positions in the list; ids
+may be in any order; and a pre-token that is a token becomes its id without merging only if the file
+says so (`ignore_merges`).
 
 The engine needs no second algorithm for this. Of the pairs that make a token, only one can ever
 merge, and the core finds it. So the tokens are sorted in the order of these pairs, and everything
@@ -53,7 +53,7 @@ def find_merges(names: Sequence[str], merges: list[Any], prefix: str = "") -> Nu
 
     names: the texts by number. merges: as in a tokenizer.json, "left right" or ["left", "right"].
     prefix: each right text must begin with it, and loses it in the merge. Raises VocabularyError
-    for a merge that is malformed or has an unknown text, naming its position.
+    for a merge that is malformed or contains an unknown text, naming the merge's position.
     """
     if len(merges) > MAX_MERGES or len(names) > MAX_MERGES:
         raise VocabularyError(
@@ -86,13 +86,14 @@ def from_rows(
     chosen: NDArray[np.bool_] | None = None,
     decode_only: Mapping[int, bytes] = MappingProxyType({}),
 ) -> Vocabulary:
-    """The vocabulary of tokens with the ids `numbers`, in any order, and an ordered list of merges.
+    """The vocabulary made of tokens and an ordered list of merges.
 
-    rows: as `find_merges` returns them. For a pair that is listed twice, the later row counts, as
-    in the programs that read such files. chosen: bool [n], the tokens to use; None: all.
-    ignore_merges: whether a pre-token that is a token becomes its id without merging; otherwise,
-    tokens that no merges make can only be decoded. decode_only: more ids that can only be decoded.
-    The result is a plain rank table if that is equivalent. Raises `VocabularyError`.
+    numbers: the tokens' ids, in any order. rows: the merges, as `find_merges` returns them. For a
+    pair that is listed twice, the later row counts, as in the programs that read such files.
+    chosen: bool [n], the tokens to use; None: all. ignore_merges: whether a pre-token that is a
+    token becomes its id without merging; otherwise, tokens that no merges make can only be decoded.
+    decode_only: further ids that can only be decoded. The result is a plain rank table if that is
+    equivalent. Raises `VocabularyError`.
     """
     order = np.argsort(numbers, kind="stable").astype(np.uint32)
     if chosen is not None:
@@ -183,10 +184,10 @@ def lefts_of(vocabulary: Vocabulary) -> NDArray[np.uint32]:
 
 
 def without_unreachable_tokens(vocabulary: Vocabulary) -> Vocabulary:
-    """The vocabulary, with tokens that no merges make turned into ids that can only be decoded.
+    """The vocabulary, in which tokens that no merges make become ids that can only be decoded.
 
-    Such tokens take part in no merge, so merging does not change. The result encodes as the table
-    does if pre-tokens are not looked up before merging.
+    Such tokens take part in no merge, so merging does not change. The result encodes as
+    `vocabulary` does if pre-tokens are not looked up before merging.
     """
     lefts = lefts_of(vocabulary)
     lengths = np.diff(vocabulary.offsets)

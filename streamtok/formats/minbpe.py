@@ -1,9 +1,8 @@
 """minbpe's `.model`: a line "minbpe v1", the pattern, the special tokens, and the merges.
 
-A merge is a line of two ids. Ids below 256 are the bytes, and each merge makes the next id.
-Pre-tokens are not looked up before merging. An empty pattern, as minbpe's BasicTokenizer writes it,
-makes the whole text one pre-token.
-(github.com/karpathy/minbpe, MIT)
+A merge is a line of two ids. Ids below 256 are the bytes, and each merge makes the token with the
+next id. Pre-tokens are not looked up before merging. An empty pattern, as minbpe's BasicTokenizer
+writes it, makes the whole text one pre-token. (github.com/karpathy/minbpe, MIT)
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["MAGIC", "read_minbpe"]
 
 MAGIC = b"minbpe v1"
-_MAX_TOTAL = 1 << 25  # bytes of all tokens, because each line can double the last token
+_MAX_TOTAL = 1 << 25  # bytes of all tokens: each line can make a token twice as long
 
 
 def read_minbpe(data: bytes, source: str, name: str) -> Encoding:

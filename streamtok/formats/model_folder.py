@@ -6,7 +6,7 @@ special and added tokens, and say whether a token begins or ends each text. The 
 tokenizer classes are those of transformers' converters (github.com/huggingface/transformers,
 Apache-2.0).
 
-No vocabulary file says which token ends a text: that is in `tokenizer_config.json`,
+No vocabulary file says which token ends a text: this is in `tokenizer_config.json`,
 `special_tokens_map.json`, `generation_config.json` and `config.json`. A chat template is in
 `chat_template.jinja` or in `tokenizer_config.json`.
 """
@@ -41,27 +41,29 @@ EOS_FILES = (*CONFIG_FILES[:2], "generation_config.json", "config.json")
 
 _ROLES = tuple(f"{role}_token" for role in ["bos", "eos", "unk", "sep", "pad", "cls", "mask"])
 _FLAGS = ("lstrip", "rstrip", "single_word")
-# Classes that do so by default.
+# Tokenizer classes that put the token bos before each text by default.
 _BEGIN_WITH_BOS = ("LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer")
 
 
 class Config(NamedTuple):
-    """The settings. added: for each text its id, whether it is special, and its flags."""
+    """The settings in a folder. added: for each token's text, its id, whether it is special, and
+    its flags.
+    """
 
     folder: str
     added: dict[str, dict[str, Any]]
     begin: str | None  # the token before each text
-    end: str | None  # the token after it
+    end: str | None  # the token after each text
 
 
 def _read(folder: str, file: str) -> JsonValue:
-    """The object in a file of the folder, empty if there is no such file."""
+    """The object in a file of the folder; an empty one if there is no such file."""
     path = os.path.join(folder, file)
     return JsonValue(parse_json(read_bytes(path), path) if os.path.isfile(path) else {}, path)
 
 
 def read_config(folder: str) -> Config | None:
-    """The settings in a folder's files; None if there are none. Raises VocabularyError, OSError."""
+    """The settings in a folder; None if there are none. Raises OSError and VocabularyError."""
     config, special_map, added = found = [_read(folder, file) for file in CONFIG_FILES]
     if not any(file.as_dict() for file in found):
         return None
@@ -100,9 +102,9 @@ def read_config(folder: str) -> Config | None:
 
 
 def read_eos(folder: str, encoding: Encoding) -> tuple[int, ...]:
-    """The ids that end a text of the model in this folder, the tokenizer's own first.
+    """The ids that end a text of the model in this folder; the tokenizer's own id comes first.
 
-    Names of unknown tokens are ignored. Raises VocabularyError, OSError.
+    Names of unknown tokens are ignored. Raises OSError and VocabularyError.
     """
     found: list[int] = []
     for file in EOS_FILES:

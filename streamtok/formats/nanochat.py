@@ -1,6 +1,6 @@
 """nanochat's `tokenizer.pkl`, a pickled `tiktoken.Encoding`.
 
-Unpickling can run any code. So this unpickler supports only the opcodes that pickle writes for such
+Unpickling can run any code, so this unpickler supports only the opcodes that pickle writes for such
 an object. They can name a class, but `find_class` allows a single name and returns a stand-in for
 it. The base class is Python's unpickler written in Python: the one in C allocates memory for as
 many objects as a file claims to have.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["read_nanochat"]
 
 _FIELDS = {"name": str, "pat_str": str, "mergeable_ranks": dict, "special_tokens": dict}
-_MAX_BYTES = 1 << 23  # twice the largest known; each byte may make an object of 100 bytes
+_MAX_BYTES = 1 << 23  # twice the largest known file; each byte may make an object of 100 bytes
 _OPCODES = (
     pickle.PROTO, pickle.FRAME, pickle.GLOBAL, pickle.STACK_GLOBAL, pickle.NEWOBJ, pickle.BUILD,
     pickle.MARK, pickle.SETITEM, pickle.SETITEMS, pickle.EMPTY_TUPLE, pickle.EMPTY_DICT,
@@ -56,7 +56,8 @@ class _Unpickler(pickle._Unpickler):
 
 
 def read_nanochat(data: bytes, source: str, name: str | None) -> Encoding:
-    """The encoding of a pickled `tiktoken.Encoding`, whose code is not run. name: replaces its own.
+    """The encoding of a pickled `tiktoken.Encoding`, whose code is not run. name: replaces its
+    name.
 
     Raises VocabularyError for any other pickle, naming the file and the reason.
     """

@@ -1,13 +1,14 @@
 """Converts patterns from the dialect of Oniguruma, which Hugging Face's tokenizers uses, and back.
 
 Most features of pre-tokenization patterns are the same in both dialects. Five differ and are
-refused: `x{1,3}+`, which is possessive here and a repeated repetition there; `^`, which matches at
-every line there; flags other than i; `&&` and most nested sets; and, in `(?i:…)`, letters that may
-have case variants of several characters, such as "ss" for "ß".
+refused: `x{1,3}+`, which is possessive in streamtok and a repeated repetition in Oniguruma; `^`,
+which matches at every line in Oniguruma; flags other than i; `&&` and most nested sets; and, in
+`(?i:…)`, letters that may have case variants of several characters, such as "ss" for "ß".
 
-Three differ and are rewritten. `\\w` has no joiners there, but outside of sets it has the digits
-and fractions of Latin-1. A set within a set, as in BLOOM's pattern, is part of the outer one. `$`,
-as in the patterns of DeepSeek LLM and V2, is the end of the text here and the end of a line there.
+Three differ and are rewritten. Oniguruma's `\\w` has no joiners, but outside of sets it has the
+superscript digits and the fractions of Latin-1. A set within a set, as in BLOOM's pattern, becomes
+part of the outer one. `$`, as in the patterns of DeepSeek LLM and V2, is the end of the text in
+streamtok and the end of a line in Oniguruma.
 
 To write a pattern for Oniguruma, possessive quantifiers are made greedy, and DFA tables are
 compared to make sure that the result cuts every text as the original does.
@@ -55,7 +56,9 @@ def _without_nested(found: re.Match[str]) -> str:
 
 
 def from_oniguruma(pattern: str, position: str) -> str:
-    """The equivalent pattern here. Raises VocabularyError naming a part without an equivalent."""
+    """The equivalent pattern for streamtok. Raises VocabularyError naming a part without an
+    equivalent.
+    """
     with errors_at(position):
         Budget(pattern)
     pattern = _NESTED.sub(_without_nested, pattern)
@@ -86,7 +89,9 @@ _LONG_FOLDING = re.compile("ss|st|ff|fi|fl", re.IGNORECASE)  # in ASCII
 
 
 def _check_folding(pattern: str, position: str) -> None:
-    """Refuse letters in (?i:…) that may match more or fewer letters in Oniguruma, but not here."""
+    """Refuse letters in (?i:…) that may match more or fewer letters in Oniguruma, but not in
+    streamtok.
+    """
     is_folding, row = [False], ""
     for part in _PARTS.finditer(pattern):
         text = part[0]

@@ -21,11 +21,11 @@ __all__ = ["open_encoding", "vocabulary_of"]
 
 def open_encoding(name: str) -> Encoding:
     """The encoding that a command line names: by its own name, by any str that `formats.load`
-    accepts, or by the name of an OpenAI model. Names of encodings win over paths, and these over
-    all else.
+    accepts, or by the name of an OpenAI model. Names of encodings take precedence over paths, and
+    paths over everything else.
 
-    "FILE@PATTERN" adds a pattern (a name in `formats.PATTERNS`) to a file that has none. Raises
-    OSError, VocabularyError, and ValueError for any other name.
+    "FILE@PATTERN" adds a pattern (a name in `formats.PATTERNS`) to a file that has none. Raises the
+    errors of `formats.load`, and ValueError for an unknown name.
     """
     if name in list_encoding_names():
         return get_encoding(name)
@@ -54,10 +54,10 @@ def open_encoding(name: str) -> Encoding:
 
 
 def vocabulary_of(name: str) -> str | None:
-    """`name`, if a later process has to open it as a vocabulary; None if the encoding's name is
+    """`name`, if a later process has to open it as a vocabulary; None if the encoding's own name is
     enough.
 
-    Encodings from files, folders and models of the hub have names that say little, such as
+    Encodings from files, folders and models on the hub have names that say little, such as
     "tokenizer".
     """
     is_named = name in list_encoding_names() or not (

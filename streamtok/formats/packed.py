@@ -102,7 +102,7 @@ class _Packed(_Record):
 
 
 def save_packed(encoding: Encoding, path: Path) -> None:
-    """Write a packed file, which appears only when complete. Raises OSError."""
+    """Write a packed file, which appears only once it is complete. Raises OSError."""
     write_whole(path, dumps_packed(encoding))
 
 
@@ -140,7 +140,7 @@ def dumps_packed(encoding: Encoding) -> bytes:
 def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) -> Encoding:
     """The encoding in the contents of a packed file. name: replaces the name in the file.
 
-    Raises VocabularyError, which names `source`, if the file is damaged.
+    Raises a VocabularyError that names `source` if the file is damaged.
     """
     try:
         packed = unseal(PACKED_MAGIC, data, _Packed, _of_builtins)
@@ -182,7 +182,7 @@ def _pattern(source: str, packed: _Pattern | None) -> str | Pattern:
 
 
 def _check_tables(tables: Tables) -> None:
-    """Raise ValueError for numbers that point outside the tables."""
+    """Raise ValueError if a number points outside the tables."""
     n_states, n_classes = tables.transitions.shape
     if (
         [table.dtype for table in tables] != [np.uint16, np.uint8, np.uint16, np.uint8]
@@ -200,7 +200,7 @@ def _check_tables(tables: Tables) -> None:
 
 
 def _check_windows(windows: Windows) -> None:
-    """Raise ValueError for numbers that point outside the windows' tables."""
+    """Raise ValueError if a number points outside the windows' tables."""
     if (
         max(int(table.max()) for table in windows[1:3]) >= MAX_WINDOW_CLASSES
         or int(windows.decisions.max()) > UNDECIDED
@@ -230,7 +230,7 @@ def _of_builtins(kind: type, value: Any) -> Any:
 
 
 def _specs(packed: Any) -> tuple[tuple[Any, ...], ...]:
-    """Names with their settings. Lists become tuples again: MessagePack has only lists."""
+    """Names of steps with their settings. Lists become tuples again: MessagePack has only lists."""
     return tuple(
         tuple(tuple(setting) if isinstance(setting, list) else setting for setting in step)
         for step in packed

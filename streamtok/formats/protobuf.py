@@ -26,9 +26,10 @@ def fields(
 ) -> Iterator[tuple[int, Any, int]]:
     """(number, value, offset of the value) of each field of the message data[start:end].
 
-    kinds: the fields to read, by number; other fields are skipped. A value of kind BYTES may be
-    a message itself. subject: names the message in errors. Raises VocabularyError, with the offset,
-    if the message ends too early or a field is of another kind.
+    kinds: the kinds of the fields to read, by number; other fields are skipped. A value of kind
+    BYTES may be a message itself. subject: names the message in errors. Raises VocabularyError
+    naming the offset if the message is damaged, or if a field is not of the kind that `kinds`
+    gives.
     """
     at = start
     while at < end:

@@ -5,19 +5,19 @@ XLM-R.
 
 SentencePiece merges characters, not bytes. The whole text is one pre-token, and a character that is
 not a piece becomes the ids of its bytes. `character_merges.py` explains how the core does that:
-every character that occurs in a piece is a token, and these merge before all pieces. From there on,
-both programs merge the two neighbours that form the piece with the highest score, the leftmost pair
-of equals.
+every character that occurs in a piece is a token, and the bytes of characters merge before all
+pieces. From there on, both programs merge the two neighbours that form the piece with the highest
+score; of equal scores, the leftmost pair merges first.
 
-SentencePiece writes a space as "▁" in pieces and does not distinguish the two. Here it stays a
-space, and a "▁" in a text becomes a space.
+SentencePiece writes a space as "▁" in pieces and does not distinguish the two. In streamtok, a
+space stays a space, and a "▁" in a text becomes one.
 
 Without byte fallback, each run of unknown characters becomes the id of `<unk>`: `UnknownRuns`
 replaces the run by one byte that no piece contains.
 
 The unigram model also encodes the text as a whole. An unknown space becomes the bytes of "▁"
-(`_core/models`). User-defined symbols are ordinary pieces, but with a score that usually makes
-them win, whatever the file says. All this is as in sentencepiece 0.2.2 and later; earlier versions
+(`_core/models`). User-defined symbols are ordinary pieces, but whatever the file says, they get a
+score that usually makes them win. All this is as in sentencepiece 0.2.2 and later; earlier versions
 used another score and added up very long sums differently.
 
 `sentencepiece_normalizer.py` reads the normalizer. The following raise an error that names them:
@@ -80,7 +80,7 @@ class _Rows(NamedTuple):
     byte_ids: dict[int, int]  # of all bytes, or empty
 
     def unknown(self, source: str) -> int:
-        """The id of unknown characters. Raises VocabularyError unless one piece is for them."""
+        """The id of unknown characters. Raises VocabularyError unless one piece stands for them."""
         if len(self.unknown_ids) != 1:
             raise VocabularyError(
                 f"{source}: expected one piece for unknown characters, found "
@@ -90,13 +90,13 @@ class _Rows(NamedTuple):
 
 
 def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
-    """The encoding in the contents of a `.model`.
+    """The encoding in the contents of a `.model` file.
 
     `encode` returns the ids of `SentencePieceProcessor.encode`, which never finds control symbols
-    in text; here they are special tokens. User-defined symbols are always found. The text
-    is normalized as the model says. `decode` removes the space that `encode` puts before the text,
-    and returns "<unk>" where SentencePiece has " ⁇ ". A model with a map takes about 0.5 s to load.
-    Raises VocabularyError naming the file and the position.
+    in text; in this encoding, they are special tokens. User-defined symbols are always found. The
+    text is normalized as the model says. `decode` removes the space that `encode` puts before the
+    text, and returns "<unk>" where SentencePiece has " ⁇ ". A model with a map takes about 0.5 s to
+    load. Raises VocabularyError naming the file and the position.
     """
     pieces: list[tuple[str, float, int]] = []
     trainer: dict[int, Value] = {}  # Protocol Buffers joins repeated messages
@@ -142,8 +142,8 @@ def encoding_of_pieces(
 ) -> Encoding:
     """The encoding of pieces, each (text, score, type), in order of id.
 
-    model: UNIGRAM or BPE. has_bytes: whether unknown characters become their bytes. normalizer: its
-    settings, as for `rules_of`. Raises VocabularyError.
+    model: UNIGRAM or BPE. has_bytes: whether unknown characters become their bytes. normalizer: the
+    settings of the normalizer, as for `rules_of`. Raises VocabularyError.
     """
     rows = _rows_of(pieces, has_bytes, source)
     if model == UNIGRAM:
@@ -169,7 +169,7 @@ def encoding_of_pieces(
 def _message(
     data: bytes, start: int, end: int, kinds: dict[int, int], subject: str, source: str
 ) -> dict[int, Any]:
-    """The fields of a message that are in `kinds`. The last of duplicates counts."""
+    """The fields of a message that are in `kinds`. Of duplicates, the last one counts."""
     return {key: value for key, value, _ in fields(data, start, end, kinds, subject, source)}
 
 
@@ -208,7 +208,7 @@ def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str)
         if type_ in (NORMAL, USER_DEFINED, UNUSED) and " " in text:
             raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
         if type_ in (UNKNOWN, CONTROL):
-            if type_ == CONTROL and len(text) == 1:  # SentencePiece looks up characters in all
+            if type_ == CONTROL and len(text) == 1:  # SentencePiece would find it in text
                 raise VocabularyError(
                     f"{where}, is a control symbol of one character, which is not supported"
                 )
@@ -262,7 +262,9 @@ def _unigram(count: int, rows: _Rows, source: str) -> Vocabulary:
 
 
 def _merging(rows: _Rows, source: str) -> tuple[Vocabulary, Normalizer | None]:
-    """The vocabulary of BPE; the normalizer of unknown characters, or None if they become bytes."""
+    """The vocabulary of BPE, and the normalizer of unknown characters, which is None if they become
+    the ids of their bytes.
+    """
     if rows.unused:
         raise VocabularyError(
             f"{source}: the piece {shown(next(iter(rows.unused)))} is unused, which is not "
@@ -285,7 +287,7 @@ def _unknown(
     """
     for piece in normal:
         missing = [character for character in piece if character not in normal]
-        if missing:  # it merges, but alone it is unknown
+        if missing:  # such a character merges, but alone it is unknown
             raise VocabularyError(
                 f"{source}: a model without byte_fallback, where the piece {shown(piece)} has the "
                 f"character {missing[0]!r}, which is not in the vocabulary, is not supported"
@@ -333,8 +335,8 @@ def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) 
 
 
 def _pattern(vocabulary: Vocabulary, unknown: Normalizer | None) -> str:
-    """The pattern that cuts text. The byte of unknown characters is in no piece, so it is cut off
-    if possible: then a stream emits its id as soon as anything follows.
+    """The pattern that cuts text. The byte that stands for unknown characters is in no piece, so it
+    is cut off if possible: then a stream emits its id as soon as anything follows.
     """
     pattern = pattern_of_cuts(vocabulary)
     if unknown is None or pattern != CUT_BEFORE_SPACES:

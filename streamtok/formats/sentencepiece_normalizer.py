@@ -1,10 +1,11 @@
 """The normalizer of a SentencePiece model, which changes a text before it is encoded.
 
 A "▁" becomes a space, and a space is put before the text. `LongestMap` applies the map, if there is
-one, and `JoinedSpaces` does "remove_extra_whitespaces".
+one, and `JoinedSpaces` implements "remove_extra_whitespaces".
 
-SentencePiece looks for user-defined symbols twice. The map leaves symbols in the original
-text unchanged. Symbols in the normalized text become their ids, even where the original had none.
+SentencePiece looks for user-defined symbols twice: the map leaves symbols in the original text
+unchanged, and symbols in the normalized text become their ids, even where the original text had
+none.
 
 The following raise an error that names them: "escape_whitespaces" set to false; user-defined
 symbols with spaces, together with a map or "remove_extra_whitespaces"; and a map that writes two
@@ -36,9 +37,9 @@ def rules_of(
     source: str,
     symbols: tuple[str, ...] | None = None,
 ) -> TextRules:
-    """The rules of a model, by its normalizer's settings and its user-defined symbols.
+    """The text rules of a model, from its normalizer's settings and its user-defined symbols.
 
-    added: the symbols, with ids, if they are to be added tokens. symbols: the symbols of a model
+    added: ids by symbol, if the symbols are to be added tokens. symbols: the symbols of a model
     that finds them itself, in place of `added`. unknown: the normalizer of unknown characters; None
     if they become the ids of bytes. Missing settings have the defaults of
     sentencepiece_model.proto: spaces at both ends are removed, runs of spaces become one, and a
@@ -71,7 +72,7 @@ def rules_of(
                 "remove_extra_whitespaces"
             )
     steps.append(JoinedSpaces() if removes else _TO_SPACES)
-    if puts and (removes or not charsmap):  # else the map does, even before a text that it removes
+    if puts and (removes or not charsmap):  # else the map puts it, even if it removes the text
         steps.append(Prepend(" ", True))
     with errors_at(source):
         return TextRules(
@@ -90,6 +91,6 @@ def flags_of(added: Iterable[str]) -> tuple[tuple[str, TokenFlags], ...]:
 
 
 def changes_spaces_only(rules: TextRules) -> bool:
-    """Whether the rules of a model change only spaces."""
+    """Whether the text rules of a model change only spaces."""
     first = rules.normalizer.spec[0] if rules.normalizer else ()
     return first == _TO_SPACES.spec and rules.second_normalizer is None

@@ -1,4 +1,4 @@
-"""JSON numbers as serde_json, and so tokenizers, reads them: often not the nearest float64."""
+"""JSON numbers as serde_json reads them, and so tokenizers: often not as the nearest float64."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ..errors import VocabularyError
 
 __all__ = ["serde_float"]
 
-_MAX_INTEGER = 2**64 - 1  # the largest integer that it makes of digits
-_SAFE_DIGITS = 19  # always fit
+_MAX_INTEGER = 2**64 - 1  # the largest integer that serde_json makes of digits
+_SAFE_DIGITS = 19  # as many digits always fit
 _LAST_POWER = 308
 _POWERS = [float(f"1e{power}") for power in range(_LAST_POWER + 1)]
 _MAX_EXPONENT = 10**6  # greater exponents are treated as this one
-_MAX_DIGITS = 32  # of an exponent that are read
+_MAX_DIGITS = 32  # digits of an exponent that are read
 
 
 def serde_float(number: str) -> float:

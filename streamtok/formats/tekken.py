@@ -1,10 +1,11 @@
 """Mistral's `tekken.json`: a rank table with its pattern, and special tokens with lower ids.
 
-The first `default_num_special_tokens` ids are special. A token's id is its rank plus their number.
-The file may have more tokens than fit into `default_vocab_size`; only the first ones count. The
-file names the special tokens. Ids without a name are called "<SPECIAL_n>"; files of versions before
-v8 that name none have Mistral's first twenty. The settings for images, audio and models do not
-concern text and are ignored. (github.com/mistralai/mistral-common, Apache-2.0)
+The first `default_num_special_tokens` ids are special. The id of any other token is its rank plus
+the number of special tokens. The file may have more tokens than fit into `default_vocab_size`; only
+the first ones count. The file names the special tokens. Special tokens without a name are called
+"<SPECIAL_n>"; files of versions before v8 that name none have Mistral's first twenty special
+tokens. The settings for images, audio and models do not concern text and are ignored.
+(github.com/mistralai/mistral-common, Apache-2.0)
 """
 
 from __future__ import annotations

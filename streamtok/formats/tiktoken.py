@@ -1,4 +1,4 @@
-"""OpenAI's `.tiktoken`: each line holds a base64 token, a space and its rank, which is its id.
+"""OpenAI's `.tiktoken`: each line holds a token in base64, a space, and the token's rank: its id.
 
 The file contains neither the pattern nor special tokens: the caller passes them, unless the table
 is bundled with streamtok. `vocabulary/ranks_file.py` parses the lines.
@@ -36,9 +36,9 @@ def read_tiktoken(
     """The encoding in the contents of a `.tiktoken` file.
 
     pattern: a name in `formats.PATTERNS` ("gpt2", "cl100k_base", "llama3", …), or a regular
-    expression; None: the table must be a bundled one; its pattern and, by default, its special
-    tokens are used. Raises PatternError for an unknown name, and VocabularyError naming the file
-    and the line.
+    expression; if it is None, the table must be a bundled one, and its pattern and, by default, its
+    special tokens are used. Raises PatternError for an unknown name, and VocabularyError naming the
+    file and the line.
     """
     vocabulary = loads_tiktoken(data, source)
     if pattern is None:
@@ -63,7 +63,8 @@ def read_tiktoken(
 
 
 def save_tiktoken(encoding: Encoding, path: Path) -> None:
-    """Write the ranks, without the pattern and special tokens. The file appears only when complete.
+    """Write the ranks, without the pattern and special tokens, to a file that appears only once it
+    is complete.
 
     Raises OSError, and VocabularyError for an encoding that ranks alone cannot express.
     """

@@ -1,6 +1,6 @@
-"""Tokenizers of other libraries, as objects that a program has already.
+"""Tokenizers of other libraries, given as objects that a program already has.
 
-These are tokenizers' `Tokenizer`, transformers' fast tokenizers, which wrap one,
+These are tokenizers' `Tokenizer`, transformers' fast tokenizers, which wrap such an object,
 `tiktoken.Encoding`, and sentencepiece's processor. They are recognised by their attributes: none of
 these libraries is imported here.
 """
@@ -22,7 +22,7 @@ __all__ = ["from_object"]
 
 
 def from_object(given: Any, name: str | None) -> Encoding | None:
-    """The encoding of another library's tokenizer; None if it is not such an object.
+    """The encoding of another library's tokenizer; None if `given` is no such object.
 
     Raises VocabularyError if a file of the same tokenizer would be refused, or if the tokenizer is
     written in Python.
@@ -71,7 +71,7 @@ def _name_of(given: Any) -> str | None:
 
 def _from_tokenizers(given: Any, source: str, name: str | None, is_wrapped: bool) -> Encoding:
     text: str = given.to_str()
-    value = parse_json(text.encode(), source, float)  # its own floats, not tokenizers' reading
-    if is_wrapped:  # in a wrapped one, these two are left over from the latest call
+    value = parse_json(text.encode(), source, float)  # exact floats, not as tokenizers reads them
+    if is_wrapped:  # these two are left over from the latest call
         value |= {"truncation": None, "padding": None}
     return read_huggingface(JsonValue(value, source), name or "tokenizer")

@@ -1,7 +1,8 @@
-"""streamtok inside programs that call Hugging Face's tokenizers: transformers, vLLM, SGLang.
+"""streamtok inside programs that call Hugging Face's tokenizers: transformers, vLLM or SGLang.
 
 `Tokenizer` has the interface of `tokenizers.Tokenizer`. It uses streamtok's engine wherever the
-result is the same, and the real tokenizer everywhere else. Needs `tokenizers`, the extra "hf".
+result is the same, and the real tokenizer everywhere else. This package needs the library
+`tokenizers` (the extra "hf").
 """
 
 from __future__ import annotations

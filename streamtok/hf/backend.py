@@ -2,8 +2,8 @@
 
 The real tokenizer is kept, and every change is made to it. It is compiled when ids are first
 needed, and again after a change. Where streamtok has no result or a different one, the real
-tokenizer does the work: pairs, words that are already split, some offsets, training, and all calls
-that raise.
+tokenizer does the work: for pairs, words that are already split, some offsets, training, and all
+calls that raise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tokenizers
-from tokenizers import Tokenizer as RealTokenizer  # before a program puts this one in its place
+from tokenizers import Tokenizer as RealTokenizer  # before a program replaces it
 
 from .._core.encode import ALL, NO_SPECIAL
 from ..engines.rules import MARK
@@ -41,12 +41,14 @@ class Tokenizer:
     """A `tokenizers.Tokenizer` whose ids come from streamtok wherever they are the same.
 
     It has every method and property of the real one, with the same results, and never refuses a
-    tokenizer: `engine` is the library that encodes, and `reason` is why it is not streamtok.
+    tokenizer: `engine` names the library that encodes, and `reason` says why it is not streamtok.
     Changes to this object are made to the real tokenizer, which must not be changed directly.
     """
 
     def __init__(self, real: Any) -> None:
-        """real: a `tokenizers.Tokenizer`, a `Tokenizer`, or a model of `tokenizers.models`."""
+        """real: a `tokenizers.Tokenizer`, a `streamtok.hf.Tokenizer`, or a model of
+        `tokenizers.models`.
+        """
         if type(real) is Tokenizer:
             real = real._real
         if isinstance(real, tokenizers.models.Model):
@@ -133,7 +135,7 @@ class Tokenizer:
         self._snapshot = self._snapshot._replace(compiled=compiled)
 
     def _forget(self) -> None:
-        """Compile again when ids are next needed. Encodings made before do not change."""
+        """Compile again when ids are next needed. Encodings made earlier do not change."""
         self._snapshot = self._snapshot._replace(compiled=None, reason=None)
 
     def _part(self, name: str) -> Any:
@@ -162,7 +164,9 @@ class Tokenizer:
         is_pretokenized: bool = False,
         add_special_tokens: bool = True,
     ) -> Any:
-        """Encoding: of a text; tokenizers.Encoding: of a pair, of words, or of a Prompt."""
+        """Encoding: of a text; tokenizers.Encoding: of a pair, of words, of a Prompt, or of a text
+        that the real tokenizer has to encode.
+        """
         now = self._now()
         if pair is not None or is_pretokenized or type(sequence) is not str or now.is_refused:
             prompt = prompt_of(sequence)
@@ -196,7 +200,7 @@ class Tokenizer:
         return self._real.post_process(made, None, add_special_tokens)
 
     def _encode_prompts(self, input: Sequence[Any], add_special_tokens: bool) -> list[Any]:
-        """list[tokenizers.Encoding]: of Prompts and texts; with padding, of equal length."""
+        """list[tokenizers.Encoding]: of Prompts and texts; with padding, all are equally long."""
         rows = [
             real_encoding(self.encode(one, add_special_tokens=add_special_tokens)) for one in input
         ]
@@ -211,7 +215,8 @@ class Tokenizer:
     def encode_batch(
         self, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Any]:
-        """list[Encoding]: `encode` of each; a pair is a tuple. With padding, of equal length.
+        """list[Encoding]: the result of `encode` for each input; a pair is a tuple. With padding,
+        all are equally long.
 
         A batch with Prompts must not have pairs.
         """
@@ -220,7 +225,7 @@ class Tokenizer:
     def encode_batch_fast(
         self, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Any]:
-        """list[Encoding]: as `encode_batch`, but all offsets are 0."""
+        """list[Encoding]: as from `encode_batch`, but all offsets are 0."""
         return self._batch(input, is_pretokenized, add_special_tokens, False)
 
     def _batch(
@@ -253,7 +258,7 @@ class Tokenizer:
         return call.encodings()
 
     def post_process(self, encoding: Any, pair: Any = None, add_special_tokens: bool = True) -> Any:
-        """tokenizers.Encoding: the encoding, truncated, with special tokens, and padded."""
+        """tokenizers.Encoding: the encoding, truncated, completed by special tokens, and padded."""
         pair = None if pair is None else real_encoding(pair)
         return self._real.post_process(real_encoding(encoding), pair, add_special_tokens)
 
@@ -271,7 +276,7 @@ class Tokenizer:
     def decode_batch(
         self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
     ) -> list[str]:
-        """list[str]: `decode` of each."""
+        """list[str]: the result of `decode` for each sequence."""
         if self._now().compiled is None or not isinstance(sequences, list | tuple):
             return self._real.decode_batch(  # type: ignore[no-any-return]
                 sequences, skip_special_tokens
@@ -326,7 +331,7 @@ class Tokenizer:
     def __str__(self) -> str:
         return str(self._real)
 
-    # So that isinstance(tokenizer, tokenizers.Tokenizer) holds, which callers check.
+    # This makes isinstance(tokenizer, tokenizers.Tokenizer) true, which callers check.
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return RealTokenizer
@@ -339,7 +344,9 @@ _ASYNC = ("encode", "encode_batch", "encode_batch_fast", "decode_batch")
 
 
 def _add_change(name: str) -> None:
-    """Add a method that calls the real tokenizer's, which checks arguments, and updates this."""
+    """Add a method that calls the real tokenizer's method, which checks the arguments, and then
+    updates this tokenizer.
+    """
 
     @functools.wraps(getattr(RealTokenizer, name))
     def change(self: Tokenizer, *args: Any, **kwargs: Any) -> Any:
@@ -348,7 +355,7 @@ def _add_change(name: str) -> None:
                 self._forget()
             found = getattr(self._real, name)(*args, **kwargs)
             if name.startswith("train") and hasattr(self._real.model, "_clear_cache"):
-                self._real.model._clear_cache()  # the real model caches ids from before
+                self._real.model._clear_cache()  # the real model caches ids from before training
             self._read_settings()
             return found
 
@@ -391,7 +398,7 @@ for _name in _ASYNC:
 
 @functools.lru_cache(maxsize=100)
 def log_once(reason: str) -> None:
-    """Log why tokenizers encodes, once per process for each reason."""
+    """Log why the library tokenizers encodes, once per process for each reason."""
     message = "tokenizers encodes, not streamtok: %s"
     logging.getLogger("streamtok.hf").warning(message, reason)
 
@@ -399,7 +406,7 @@ def log_once(reason: str) -> None:
 def _state_of(part: Any) -> Any:
     if part is None:
         return None
-    if isinstance(part, tokenizers.models.Model):  # its full state has the whole vocabulary
+    if isinstance(part, tokenizers.models.Model):  # its full state holds the whole vocabulary
         return type(part), [getattr(part, name, None) for name in _MODEL_SETTINGS]
     try:
         return part.__getstate__()
@@ -434,7 +441,7 @@ _OFF = ("0", "false", "no", "off", "n", "f")
 
 
 def threads() -> int:
-    """The number of threads that the environment allows tokenizers."""
+    """The number of threads that the environment allows the library tokenizers to use."""
     if os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in _OFF:
         return 1
     return int(os.environ.get("RAYON_NUM_THREADS") or 0) or os.cpu_count() or 1

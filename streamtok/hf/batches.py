@@ -1,6 +1,6 @@
-"""The results of calls of transformers' tokenizers, made directly from the core's ids.
+"""Answers calls of transformers' tokenizers directly from the core's ids.
 
-transformers makes an Encoding of each text, reads lists from it, and makes matrices from these.
+transformers makes an Encoding of each text, reads lists from it, and makes matrices from the lists.
 `answer` makes the call's result directly; the encodings in it compute their ids when needed.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["answer", "is_simple"]
 
-# Supported options; transformers handles any others.
+# Known options; transformers handles calls with any others.
 _SETTINGS = (
     "padding_strategy", "truncation_strategy", "max_length", "stride", "pad_to_multiple_of",
     "padding_side",
@@ -42,15 +42,15 @@ _KNOWN = {*_SETTINGS, *_UNSUPPORTED, *_SIMPLE, "return_tensors"}
 
 
 def is_simple(options: dict[str, Any]) -> bool:
-    """Whether a call with these options needs neither padding nor truncation nor matrices."""
+    """Whether a call with these options needs no padding, no truncation and no matrices."""
     return options.keys() <= _SIMPLE
 
 
 def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     """BatchEncoding: as transformers' tokenizer returns it; None if transformers has to make it.
 
-    tokenizer: with streamtok's engine. options: those of its `_encode_plus`; without settings of
-    padding and truncation, neither is applied.
+    tokenizer: a tokenizer with streamtok's engine. options: those of its `_encode_plus`; if they
+    have no settings of padding and truncation, neither is applied.
     """
     is_single = type(texts) is str
     if not is_single and (not isinstance(texts, list | tuple) or not texts):
@@ -119,8 +119,9 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
 def _snapshot_for(
     tokenizer: Any, settings: dict[str, Any] | None, encode_special: bool
 ) -> Snapshot:
-    """The tokenizer's state with the settings of this call. It keeps the settings, as after a call
-    of transformers. Changes by other threads meanwhile do not affect this call.
+    """The tokenizer's state with the settings of this call. The tokenizer keeps the settings, as it
+    does after a call in transformers. Changes that other threads make in the meantime do not affect
+    this call.
     """
     backend: Tokenizer = tokenizer._tokenizer
     now = backend._now()
@@ -152,7 +153,7 @@ def _answer_one(
     max_length: int | None,
     verbose: bool,
 ) -> Any:
-    """`answer` for one text that is neither padded nor truncated, without rows."""
+    """The result of `answer` for one text that is neither padded nor truncated."""
     ids = ids_of(now, text)
     frame = now.compiled.frame(add_special_tokens)  # type: ignore[union-attr]
     n = len(ids)
@@ -233,7 +234,9 @@ def _matrices(
 
 
 def _flat(now: Snapshot, texts: Any) -> tuple[IdArray, npt.NDArray[np.int64]]:
-    """(ids, ends): the ids of all texts in one array, and where each text's end."""
+    """(ids, ends): the ids of all texts in one array, and the position in it where each text's ids
+    end.
+    """
     encoding = now.compiled.encoding  # type: ignore[union-attr]
     allowed: Any = NO_SPECIAL if now.encode_special_tokens else ALL
     if len(texts) == 1:

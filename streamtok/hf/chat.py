@@ -1,4 +1,4 @@
-"""encode_chat: an `apply_chat_template` where no content can write a control token."""
+"""encode_chat: an `apply_chat_template` in which no content can write a control token."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ def encode_chat(
 ) -> list[int]:
     """list[int]: the ids of a conversation, by a chat template that treats all contents as text.
 
-    The arguments are those of transformers' `apply_chat_template`, and so are the ids, unless the
-    text of a control token is in a content, a name, a tool or a variable: there it is text, and
-    does not end a turn. Control is what the template writes, including the usual names of roles and
-    variables named after tokens, such as `bos_token`. A `streamtok.Control` or `Prompt` in place of
-    a str keeps its control tokens, for example the model's own `<think>`.
+    The arguments are those of transformers' `apply_chat_template`, and so are the ids, with one
+    exception: where a content, a name, a tool or a variable contains the text of a control token,
+    this is plain text and does not end a turn. Control text is what the template itself writes,
+    including the usual names of roles and the variables named after tokens, such as `bos_token`. A
+    `streamtok.Control` or `Prompt` in place of a str keeps its control tokens, for example the
+    model's own `<think>`.
 
-    tokenizer: a fast tokenizer of transformers, which gets streamtok's engine as by `accelerate`;
-    or a `streamtok.hf.Tokenizer`, with `chat_template` and the variables that the template needs.
-    Raises ValueError if the engine is not streamtok's (see `Tokenizer.reason`) or the template's
-    text cannot be told from contents, UnsupportedPromptError if the encoding does not support
-    prompts, and jinja2's errors.
+    tokenizer: a fast tokenizer of transformers, which gets streamtok's engine as `accelerate` gives
+    it; or a `streamtok.hf.Tokenizer`, together with `chat_template` and the variables that the
+    template needs. Raises ValueError if the engine is not streamtok's (see `Tokenizer.reason`) or
+    the template's text cannot be told from contents, UnsupportedPromptError if the encoding does
+    not support prompts, and jinja2's errors.
     """
     if not all(isinstance(message, Mapping) or hasattr(message, "role") for message in messages):
         raise TypeError("encode_chat takes one conversation: a list of messages, not of lists")
@@ -69,7 +70,8 @@ def encode_chat(
 
         settings = options | with_prompts(variables, str)
         expected = render(with_prompts(data, str), chat_template, **settings)
-        # As a template sees them: tools that are functions, and messages that are objects, as JSON.
+        # The data as a template sees it: functions given as tools, and objects given as messages,
+        # become JSON.
         data = _as_json(data, render)
         variables = tokenizer.special_tokens_map | variables
     else:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import is_normalized
 
-from tokenizers import Tokenizer as RealTokenizer  # before a program puts streamtok's in its place
+from tokenizers import Tokenizer as RealTokenizer  # before a program replaces it
 from tokenizers.pre_tokenizers import ByteLevel
 
 from .._core.encode import ALL, NO_SPECIAL
@@ -41,11 +41,11 @@ class Frame(NamedTuple):
 
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
-    has_types: bool = False  # whether an id may have another type than 0
+    has_types: bool = False  # whether an id may have a type other than 0
 
     @property
     def size(self) -> int:
-        """The number of ids that it adds."""
+        """The number of ids that the frame adds."""
         return len(self.before) + len(self.after)
 
 
@@ -57,7 +57,7 @@ class Piece(NamedTuple):
     """The part of a stream of text that comes from one id."""
 
     data: bytes  # empty if there is no such id, or it is skipped
-    text: str | None  # of `data`; None if that is not whole characters, or `is_byte`
+    text: str | None  # that of `data`; None if it is not whole characters, or if `is_byte`
     is_byte: bool  # a byte of byte_fallback, whose meaning depends on its neighbours
 
 
@@ -81,7 +81,7 @@ class Compiled:
         added = settings["added_tokens"]
         self.special_ids = frozenset(token["id"] for token in added if token["special"])
         self.special_hides = _special_hides(added, settings["normalizer"])
-        # Tokens that the real tokenizer may decode to another text than the encoding does: those
+        # Tokens that the real tokenizer may not decode to the same text as the encoding: those
         # found with spaces around them or in normalized text, and those in the byte alphabet.
         self.renamed = frozenset(
             token["id"]
@@ -96,8 +96,8 @@ class Compiled:
         self._forms = [step["type"] for step in steps]  # if `_has_offsets`, its normal forms
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
-        # With SentencePiece's decoder, unless tokens are in the byte alphabet, or one may name a
-        # byte in a form that only Rust accepts.
+        # `decodes_spaces` is true with SentencePiece's decoder, unless tokens are in the byte
+        # alphabet, or one may name a byte in a form that only Rust accepts.
         cuts = [cut["type"] for cut in _steps(settings["pre_tokenizer"], "pretokenizers")]
         is_known = decoder.get("decoders") in (_SPACES, [*_SPACES, _FIRST_SPACE])
         self.decodes_spaces = is_known and "ByteLevel" not in cuts
@@ -122,8 +122,8 @@ class Compiled:
         return self.framed if add_special_tokens else self.plain
 
     def offsets(self, text: str, encode_special_tokens: bool) -> list[tuple[int, int]] | None:
-        """The span of each id in characters of the text; None if the real tokenizer may have other
-        offsets, as it does where normal forms join characters.
+        """The span of each id in characters of the text; None if the real tokenizer may have
+        different offsets, as it does where normal forms join characters.
         """
         if not (self._has_offsets and all(is_normalized(form, text) for form in self._forms)):
             return None
@@ -134,7 +134,7 @@ class Compiled:
         return list(zip(*spans.T.tolist(), strict=True))
 
     def encode_again(self, call: Any, row: int) -> Any:
-        """The real encoding of a text of a `Call`, without padding."""
+        """The real encoding of one text of a `Call`, without padding."""
         with self._lock:
             real = self._real()
             real.encode_special_tokens = call.now.encode_special_tokens
@@ -160,7 +160,7 @@ class Compiled:
         return ChatTemplate(source, self.encoding)
 
     def piece(self, id: int, skip_special_tokens: bool) -> Piece:
-        """The piece of an id, if `decodes_pieces`."""
+        """The piece of an id; only if `decodes_pieces` is true."""
         pieces = self._pieces[skip_special_tokens]
         try:
             return pieces[id]
@@ -288,9 +288,9 @@ def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
 
 
 def _has_offsets(settings: dict[str, Any]) -> bool:
-    """Whether the offsets are streamtok's, in text that normal forms leave unchanged.
+    """Whether streamtok has the right offsets in text that normal forms leave unchanged.
 
-    This holds only for byte-level BPE where no step removes text or counts it twice, and text
+    It does only with byte-level BPE, if no step removes text or counts it twice, and if text
     changes only into a normal form.
     """
     model = settings["model"]

@@ -23,8 +23,8 @@ class DecodeStream:
 
     A character is returned with the id that completes it. U+FFFD is returned as soon as no later id
     can complete a character. An id below 0 or beyond 32 bits is treated like an unknown id: it has
-    no text and does not end the stream. With a tokenizer that streamtok does not decode, this is a
-    stream of tokenizers.
+    no text and does not end the stream. If streamtok cannot decode for the tokenizer, a stream of
+    the library tokenizers does the work.
     """
 
     __slots__ = (
@@ -42,7 +42,7 @@ class DecodeStream:
         self._ids = [*ids] if ids is not None else []
         self._real: Any = None  # the stream of tokenizers, once it has taken over
         self._pending: bytes | None = None  # an unfinished character; None before the first step
-        self._is_between = False  # characters: the next id's text does not depend on others
+        self._is_between = False  # between characters: the next id's text depends on no others
         self._is_broken = False  # the last ids are bytes of byte_fallback that are not UTF-8
         self._is_at_start = True  # no text so far, even in the ids before the first step
 

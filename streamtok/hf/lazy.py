@@ -1,8 +1,8 @@
 """Encoding: a `tokenizers.Encoding` with ids from streamtok, and everything else on request.
 
-streamtok has the ids, masks and types, and the offsets if a text's bytes are its tokens' bytes. For
-everything else, the real tokenizer encodes the text when it is first needed. A call that changes an
-encoding turns it into a real one.
+streamtok provides the ids and masks, the types if the post-processor gives none but 0, and the
+offsets if a text's bytes are its tokens' bytes. For everything else, the real tokenizer encodes the
+text when it is first needed. A call that changes an encoding turns it into a real one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .compiled_tokenizer import Compiled, Frame
 __all__ = ["Call", "Encoding", "Padding", "Snapshot", "Truncation", "ids_of", "real_encoding"]
 
 _RealEncoding = tokenizers.Encoding
-_merge = _RealEncoding.merge  # for one encoding, without growing offsets: a copy
+_merge = _RealEncoding.merge  # of one encoding, without growing offsets, it is a copy
 
 
 class Truncation(NamedTuple):
@@ -49,7 +49,7 @@ class Snapshot(NamedTuple):
     """
 
     compiled: Compiled | None = None
-    reason: str | None = None  # why it is None; if both are None, it is not yet compiled
+    reason: str | None = None  # why `compiled` is None; if both are None, nothing is compiled yet
     truncation: Truncation | None = None
     padding: Padding | None = None
     encode_special_tokens: bool = False
@@ -57,8 +57,9 @@ class Snapshot(NamedTuple):
     @property
     def is_refused(self) -> bool:
         """Whether the real tokenizer must encode: nothing is compiled, or only it supports the
-        settings. These are a truncation strategy other than longest_first, a stride too large for
-        the ids that special tokens leave, and special tokens read as text that hide others.
+        settings. Such settings are a truncation strategy other than longest_first, a stride too
+        large for the ids that special tokens leave, and special tokens read as text that hide
+        others.
         """
         compiled, truncation = self.compiled, self.truncation
         if compiled is None or (compiled.special_hides and self.encode_special_tokens):
@@ -70,7 +71,7 @@ class Snapshot(NamedTuple):
 
 
 def ids_of(now: Snapshot, text: str) -> list[int]:
-    """The ids of a text, if `now` is not refused."""
+    """The ids of a text. `now` must not be refused."""
     encoding = now.compiled.encoding  # type: ignore[union-attr]
     if now.encode_special_tokens:
         return encoding.encode(text, disallowed_special=())
@@ -91,8 +92,8 @@ class Call:
         add_special_tokens: bool,
         has_offsets: bool = True,
     ) -> None:
-        """row: returns the ids of a text, without the frame and before truncation; None: encode it
-        again. longest: the number of such ids in the longest text.
+        """row: returns the ids of a text, without the frame and before truncation; None: the text
+        is encoded again. longest: the number of such ids in the longest text.
         """
         self.now = now
         self.texts = texts
@@ -157,7 +158,7 @@ class Call:
 
 
 class Encoding:
-    """The ids of one text with masks, types and offsets, as `tokenizers.Encoding`.
+    """The ids of one text with masks, types and offsets, like a `tokenizers.Encoding`.
 
     `streamtok.hf.Tokenizer` makes it. Each access returns a new list.
     """
@@ -167,7 +168,7 @@ class Encoding:
     def __init__(self, call: Call, row: int) -> None:
         self._call = call
         self._row = row
-        self._kept: list[int] | None = None  # `_inner`, once it is needed
+        self._kept: list[int] | None = None  # the result of `_inner`, once it is needed
         self._made: Any = None  # the real encoding, once it is needed
 
     def _inner(self) -> list[int]:
@@ -217,14 +218,14 @@ class Encoding:
 
     @property
     def attention_mask(self) -> list[int]:
-        """list[int]: 0 for padding, 1 for all else."""
+        """list[int]: 0 for padding, 1 for everything else."""
         if self._made is not None:
             return self._made.attention_mask  # type: ignore[no-any-return]
         return self._padded([1] * (len(self._inner()) + self._call.frame.size), 0)
 
     @property
     def special_tokens_mask(self) -> list[int]:
-        """list[int]: 1 for ids added around the text and for padding, 0 for the text's."""
+        """list[int]: 1 for ids added around the text and for padding, 0 for the text's ids."""
         if self._made is not None:
             return self._made.special_tokens_mask  # type: ignore[no-any-return]
         frame = self._call.frame
@@ -286,7 +287,7 @@ class Encoding:
     def __repr__(self) -> str:
         return repr(self._real())
 
-    # So that isinstance(encoding, tokenizers.Encoding) holds, which callers check.
+    # This makes isinstance(encoding, tokenizers.Encoding) true, which callers check.
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return _RealEncoding

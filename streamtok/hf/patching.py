@@ -41,16 +41,16 @@ class _Patch:
 
 _MISSING = object()
 _patch: _Patch | None = None
-_answers: _Patch | None = None  # the methods that answer calls, also for `accelerate`
+_answers: _Patch | None = None  # the methods that answer calls; `accelerate` needs them, too
 
 
 def accelerate(tokenizer: Any) -> Any:
     """Give a transformers tokenizer streamtok's engine, and return the tokenizer.
 
     In a fast tokenizer, the engine then encodes and decodes. A tokenizer that is written in Python
-    and holds a `tiktoken.Encoding`, such as Kimi's, gets an `Encoding` in its place. All others,
-    and those that already have streamtok's engine, are not changed. Matrices of `return_tensors`
-    are made without lists, until `unpatch_transformers`.
+    and holds a `tiktoken.Encoding`, such as Kimi's, gets a `streamtok.Encoding` in its place. All
+    other tokenizers, and those that already have streamtok's engine, are not changed. Until
+    `unpatch_transformers`, matrices for `return_tensors` are made without lists.
     """
     backend = getattr(tokenizer, "_tokenizer", None)
     if type(backend) is RealTokenizer:
@@ -70,10 +70,11 @@ def accelerate(tokenizer: Any) -> Any:
 def patch_transformers() -> None:
     """Give streamtok's engine to every tokenizer that transformers loads from now on.
 
-    `accelerate` is applied to each tokenizer that `from_pretrained` of any class returns or a fast
-    class makes. The results of their calls are made directly, without an Encoding of each text.
-    `tokenizers.decoders.DecodeStream` becomes `streamtok.hf.DecodeStream`, even where it has been
-    imported before. Further calls do nothing. Raises MissingLibraryError without transformers.
+    `accelerate` is applied to each tokenizer that `from_pretrained` of any class returns or that a
+    fast class makes. Calls of these tokenizers are answered directly, without an Encoding of each
+    text. `tokenizers.decoders.DecodeStream` becomes `streamtok.hf.DecodeStream`, even where it has
+    been imported before. Further calls do nothing. Raises MissingLibraryError if transformers is
+    missing.
     """
     global _patch  # noqa: PLW0603
     if _patch is not None:
@@ -170,7 +171,7 @@ def _calling(before: Any, name: str, encode: Any) -> Any:
 
 
 def unpatch_transformers() -> None:
-    """Undo `patch_transformers`. Tokenizers loaded in between are not changed."""
+    """Undo `patch_transformers`. Tokenizers that were loaded in the meantime are not changed."""
     global _patch, _answers  # noqa: PLW0603
     for patch in (_patch, _answers):
         if patch is not None:
@@ -180,7 +181,7 @@ def unpatch_transformers() -> None:
 
 @contextlib.contextmanager
 def patched_transformers() -> Iterator[None]:
-    """`patch_transformers` for a `with` block; if it was in effect before, it stays so."""
+    """Call `patch_transformers` for a `with` block. If it was in effect before, it stays so."""
     was_patched = _patch is not None
     patch_transformers()
     try:

@@ -1,6 +1,6 @@
 """vLLM's plug-in: with `STREAMTOK_VLLM=1` in the environment, vLLM's tokenizers use streamtok.
 
-vLLM calls every installed plug-in in each of its processes. Without the variable, this one does
+vLLM calls every installed plug-in in each of its processes. Without the variable, this plug-in does
 nothing.
 """
 
