@@ -7,8 +7,8 @@ all of them happen before any others. The merges of the file then start from cha
 has no id: if it remains after merging, it is part of an unknown character, which becomes the ids of
 its bytes.
 
-Text may be cut between two characters that are adjacent in no token. In most vocabularies, this is
-the case before spaces. Such pre-tokens are short, so the cache can hold them.
+Text may be cut between two characters that are adjacent in no token. In most vocabularies, these
+places are before spaces. The pre-tokens between them are short, so the cache can hold them.
 """
 
 from __future__ import annotations

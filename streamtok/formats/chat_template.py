@@ -215,15 +215,14 @@ class ChatTemplate:
         return ids, mask
 
     def encode(self, prompt: Prompt, errors: str = "strict") -> list[int]:
-        """list[int]: the ids of a rendered prompt; errors: as for `Encoding.encode`."""
+        """list[int]: the ids of a rendered prompt. errors: as for `Encoding.encode`."""
         return self._encoding_for(prompt)[0].encode(prompt, errors=errors)
 
     def _encoding_for(self, prompt: Prompt) -> tuple[Encoding, frozenset[int]]:
         """The encoding for a rendered prompt, and the ids of its control tokens.
 
         Control tokens are the special tokens and the added tokens that the template writes, which
-        is often true of `<think>`. Other added tokens, such as HTML tags, are found in contents,
-        too.
+        often include `<think>`. Other added tokens, such as HTML tags, are found in contents, too.
         """
         # The template may have built a token from parts.
         control = [Control(text) for text, is_control in prompt.spans if is_control]

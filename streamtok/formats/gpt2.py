@@ -137,8 +137,9 @@ def merges_and_ids(
     """(merges, ids): the merges in order, and ids by text in order of id, both in the byte
     alphabet.
 
-    ids includes tokens that can only be decoded, but no special or added tokens. allow_unreachable:
-    allow tokens that no merges make. Raises a VocabularyError that names `format`.
+    `ids` includes tokens that can only be decoded, but no special or added tokens.
+    allow_unreachable: allow tokens that no merges make. Raises a VocabularyError that names
+    `format`.
     """
     vocabulary = encoding.definition.vocabulary
     if vocabulary.byte_ids is not None:

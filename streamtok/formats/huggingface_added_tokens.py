@@ -1,4 +1,4 @@
-"""The `added_tokens` of a tokenizer.json: texts that become their id wherever they occur.
+"""The `added_tokens` of a tokenizer.json: texts that become their ids wherever they occur.
 
 Those marked as special become special tokens: `allowed_special="all"` finds them in text, as
 Hugging Face always does. All others are always found.

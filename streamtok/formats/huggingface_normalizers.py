@@ -79,7 +79,7 @@ def _steps(part: JsonValue) -> list[Step]:
     if kind == "Prepend":
         part.allow_only("type", "prepend")
         prefix = part["prepend"].as_str()
-        if not prefix:  # then, tokenizers 0.23 repeats characters or panics
+        if not prefix:  # in this case, tokenizers 0.23 repeats characters or panics
             part.fail("Prepend with an empty string is not supported")
         return [Prepend(prefix)]
     if kind in ("Strip", "StripNormalizer"):
@@ -94,7 +94,7 @@ def _steps(part: JsonValue) -> list[Step]:
 _SET = re.compile(
     r"(?P<set>\[.*\\[pPux].*\]|\\[pPux]\{[^}]*\}|\\u[0-9a-fA-F]{4})(?P<times>|\+|\{[1-9]\d{0,2},\})"
 )
-# As in the files that transformers 5 writes for DeBERTa-v3 and BARThez.
+# Such patterns are in the files that transformers 5 writes for DeBERTa-v3 and BARThez.
 _RUNS_OR_SINGLE = re.compile(r"(?P<runs>\\s\{[1-9]\d?,\})\|(?P<single>\[(?:\\[nrtfv])+\])")
 
 
@@ -116,7 +116,7 @@ def _replace(field: JsonValue) -> list[Step]:
     if "String" not in pattern.as_dict():
         regex = pattern["Regex"].as_str()
         runs = _RUNS_OR_SINGLE.fullmatch(regex)
-        if runs and content == " ":  # which \s matches again
+        if runs and content == " ":  # a space, which \s matches again
             return [ReplaceRuns(runs["single"], content), ReplaceRuns(runs["runs"], content)]
         try:
             return [ReplaceRuns(_spelled_out(regex, pattern["Regex"].position) or regex, content)]

@@ -1,9 +1,9 @@
 """The cache of `load`: the packed form of large vocabulary files, in the user's cache folder.
 
-The name of an entry is a SHA-256 of the file's contents and of the names, sizes and times of
-streamtok's own files, so changes to the file or to streamtok lead to a new entry. An entry is made
-by `packed.dumps_packed`; its checksum reveals damage, and a damaged entry is made again. Errors in
-the cache are ignored: if its folder cannot be written to, there is no cache.
+The name of an entry is a SHA-256 of the file's contents and of the names, sizes and modification
+times of streamtok's own files, so changes to the file or to streamtok lead to a new entry. An entry
+is made by `packed.dumps_packed`; its checksum reveals damage, and a damaged entry is made again.
+Errors in the cache are ignored: if its folder cannot be written to, there is no cache.
 
 An entry decides which ids a text gets. So the folder and the entries must belong to this user, and
 only this user may write to them; otherwise they are not used. Only files whose names are those of
@@ -107,7 +107,9 @@ def cache_folder() -> str | None:
 
 @functools.cache
 def _code() -> bytes:
-    """Identifies this installation of streamtok: the names, sizes and times of its files."""
+    """Identifies this installation of streamtok: the names, sizes and modification times of its
+    files.
+    """
     files = sorted(_files_of(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     return repr(files).encode()
 

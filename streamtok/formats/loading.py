@@ -1,4 +1,4 @@
-"""Shared by all loaders: reading a file within limits, and making an `Encoding` from its parts.
+"""What all loaders share: reading a file within limits, and making an `Encoding` from its parts.
 
 A damaged or hostile file raises `VocabularyError`, which names the file and the position. A file is
 read whole and may have up to 128 MiB; the largest known vocabulary has 35 MB.

@@ -41,7 +41,7 @@ EOS_FILES = (*CONFIG_FILES[:2], "generation_config.json", "config.json")
 
 _ROLES = tuple(f"{role}_token" for role in ["bos", "eos", "unk", "sep", "pad", "cls", "mask"])
 _FLAGS = ("lstrip", "rstrip", "single_word")
-# Tokenizer classes that put the token bos before each text by default.
+# Tokenizer classes that put the BOS token before each text by default.
 _BEGIN_WITH_BOS = ("LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer")
 
 

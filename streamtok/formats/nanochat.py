@@ -56,8 +56,8 @@ class _Unpickler(pickle._Unpickler):
 
 
 def read_nanochat(data: bytes, source: str, name: str | None) -> Encoding:
-    """The encoding of a pickled `tiktoken.Encoding`, whose code is not run. name: replaces its
-    name.
+    """The encoding of a pickled `tiktoken.Encoding`, whose code is not run. name: replaces the name
+    in the file.
 
     Raises VocabularyError for any other pickle, naming the file and the reason.
     """

@@ -1,4 +1,4 @@
-"""JSON numbers as serde_json reads them, and so tokenizers: often not as the nearest float64."""
+"""Reads JSON numbers as serde_json and thus tokenizers do: often not as the nearest float64."""
 
 from __future__ import annotations
 

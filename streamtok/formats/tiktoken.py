@@ -1,4 +1,4 @@
-"""OpenAI's `.tiktoken`: each line holds a token in base64, a space, and the token's rank: its id.
+"""OpenAI's `.tiktoken`: a line holds a token in base64, a space, and the rank, which is its id.
 
 The file contains neither the pattern nor special tokens: the caller passes them, unless the table
 is bundled with streamtok. `vocabulary/ranks_file.py` parses the lines.

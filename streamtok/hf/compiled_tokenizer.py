@@ -290,7 +290,7 @@ def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
 def _has_offsets(settings: dict[str, Any]) -> bool:
     """Whether streamtok has the right offsets in text that normal forms leave unchanged.
 
-    It does only with byte-level BPE, if no step removes text or counts it twice, and if text
+    It has them only with byte-level BPE, if no step removes text or counts it twice, and if text
     changes only into a normal form.
     """
     model = settings["model"]

@@ -42,7 +42,7 @@ class DecodeStream:
         self._ids = [*ids] if ids is not None else []
         self._real: Any = None  # the stream of tokenizers, once it has taken over
         self._pending: bytes | None = None  # an unfinished character; None before the first step
-        self._is_between = False  # between characters: the next id's text depends on no others
+        self._is_between = False  # between characters: the next id's text depends on no other
         self._is_broken = False  # the last ids are bytes of byte_fallback that are not UTF-8
         self._is_at_start = True  # no text so far, even in the ids before the first step
 

@@ -18,7 +18,7 @@ from .compiled_tokenizer import Compiled, Frame
 __all__ = ["Call", "Encoding", "Padding", "Snapshot", "Truncation", "ids_of", "real_encoding"]
 
 _RealEncoding = tokenizers.Encoding
-_merge = _RealEncoding.merge  # of one encoding, without growing offsets, it is a copy
+_merge = _RealEncoding.merge  # of a single encoding, without growing offsets, it makes a copy
 
 
 class Truncation(NamedTuple):

@@ -181,7 +181,7 @@ def unpatch_transformers() -> None:
 
 @contextlib.contextmanager
 def patched_transformers() -> Iterator[None]:
-    """Call `patch_transformers` for a `with` block. If it was in effect before, it stays so."""
+    """Patch transformers in a `with` block. If it was patched before, it stays so afterwards."""
     was_patched = _patch is not None
     patch_transformers()
     try:
