@@ -184,7 +184,7 @@ def quick(session: nox.Session) -> None:
 
 @nox.session(python=["3.10", "3.11", "3.12", "3.13", "3.14"], reuse_venv=False)
 def tests(session: nox.Session) -> None:
-    """All tests on one Python, on what the sdist builds, outside of the checkout."""
+    """All tests on one Python, run on what the sdist builds, outside of the checkout."""
     sdists = Path(SDISTS.name)
     if not any(sdists.iterdir()):
         build(session, sdists, "--sdist")
@@ -194,9 +194,9 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(name="transformers-4")
 def transformers_4(session: nox.Session) -> None:
-    """Tests of `streamtok.hf` with transformers 4; all others have 5."""
+    """Tests of `streamtok.hf` with transformers 4; all other sessions have version 5."""
     use_checkout(session, "test")
-    session.install("transformers<5", "datasets>=3")  # the last that accept the same Hub library
+    session.install("transformers<5", "datasets>=3")  # the last with the same Hub library
     session.run("python", "-m", "pytest", "-q", "tests/hf", *session.posargs, env=HERE)
 
 
@@ -253,7 +253,7 @@ def links(session: nox.Session) -> None:
 
 @nox.session
 def hints(session: nox.Session) -> None:
-    """Fails if the Cython compiler has performance hints for the core."""
+    """Fails if the Cython compiler gives performance hints for the core."""
     session.install(*BUILD)
     with folder() as work:
         tree = work / "tree"
@@ -351,7 +351,9 @@ def free_threads(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Two of the long programs, a minute each: `-- streams --seconds 600` runs one for longer."""
+    """Two of the long-running programs, a minute each: `-- streams --seconds 600` runs one for
+    longer.
+    """
     use_checkout(session, "test")
     for arguments in [session.posargs] if session.posargs else [["cuts"], ["streams"]]:
         session.run("python", "-m", "tests.long", *arguments)

@@ -1,1 +1,1 @@
-"""Benchmarks: equal ids first, then time. README.md says how, and what each column is."""
+"""Benchmarks: equal ids first, then time. README.md describes the method and the columns."""

@@ -1,4 +1,4 @@
-"""Budgets and chunks against today's common way: `python -m benchmarks.answers`.
+"""Budgets and chunks, compared with the usual way: `python -m benchmarks.answers`.
 
 Most programs encode all of the text with tiktoken, cut the list of ids, and decode the rest. For
 chunks, LangChain's splitters and semchunk are compared, too, if installed (the extra `bench`). If

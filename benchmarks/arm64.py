@@ -62,7 +62,7 @@ int qemu_plugin_install(uint64_t id, const void *info, int n, char **options) {
 
 
 class Requests:
-    """In the process whose instructions are counted: `begin` a count, `end` and write it."""
+    """Used in the process whose instructions are counted: `begin` a count, `end` and write it."""
 
     def __init__(self) -> None:
         import ctypes
@@ -83,7 +83,7 @@ def missing() -> str | None:
 
 
 def prepare() -> None:
-    """Download and build what `command` needs and is missing."""
+    """Download and build whatever `command` needs that is missing."""
     root, site, core = FOLDER / "root", FOLDER / "site", FOLDER / "tree" / "streamtok" / "_core"
     FOLDER.mkdir(parents=True, exist_ok=True)
     if not root.exists():

@@ -2,10 +2,10 @@
 
 One file is encoded again and again, in turns: in memory, in a new process that has already read it
 (`encode_to_numpy` on one thread), and through `streamtok encode -o`, with everything that a file
-needs (start of the process, reading, writing, SHA-256, fsync). The figures are medians, also of the
-ratios within a round. The command uses two threads. With `--threads 1` it encodes on one, and still
-writes on another; on a busy machine, compare processor seconds. `--feeds` measures every source and
-every sink instead. Peak memory is the kernel's figure.
+needs (start of the process, reading, writing, SHA-256, fsync). The figures are medians; ratios are
+taken within each round. The command uses two threads. With `--threads 1` it encodes on one, and
+still writes on another; on a busy machine, compare processor seconds. `--feeds` measures every
+source and every sink instead. Peak memory is the kernel's figure.
 
 First the ids are checked: they must decode to the file, and those of the first 20 MB must be
 tiktoken's. Lines of the file repeat after about 15 MB; see compare.py for new text. As in an
@@ -92,7 +92,7 @@ FEEDS = [
 
 
 class Cost(NamedTuple):
-    """Of one run: seconds, processor seconds, bytes of peak memory (0: unknown)."""
+    """The seconds, processor seconds and bytes of peak memory (0: unknown) of one run."""
 
     seconds: float
     cpu: float

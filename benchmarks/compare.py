@@ -1,6 +1,6 @@
 """All installed tokenizers, side by side: `python -m benchmarks.compare`.
 
-First ids are compared: a mode whose ids differ from the reference's is reported and not timed. Then
+Ids are compared first: a mode whose ids differ from the reference's is reported and not timed. Then
 each sample is a process of its own, on one core, and the contenders take turns. The tables show
 medians of the samples, and of the ratios within a turn. README.md describes the measurements and
 the columns.
@@ -50,7 +50,7 @@ def write(data: dict[str, Any], page: Path) -> None:
 
 
 def say_who_is_equal(data: dict[str, Any]) -> int:
-    """Print whose ids equal the judge's; return 1 if a mode of streamtok differs."""
+    """Print whose ids equal the reference's; return 1 if those of a mode of streamtok do not."""
     parts = data["encodings"]
     for encoding, part in parts.items():
         equal = ", ".join(f"{peer} `{mode}`" for peer, mode in part["contenders"])

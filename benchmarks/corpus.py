@@ -72,7 +72,7 @@ def shortened(data: bytes, limit: int) -> bytes:
 
 @functools.cache
 def generated(name: str) -> bytes:
-    """UTF-8 of one text of about 2 MB that needs no file: the same with the same Python."""
+    """UTF-8 of one text of about 2 MB that needs no file and depends only on Python's version."""
     return _GENERATORS[name]()
 
 

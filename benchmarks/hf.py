@@ -89,7 +89,9 @@ def measure(
 
 
 def _made(engine: str, file: Path) -> Any:
-    """The tokenizer of an engine; None if it is not installed, or, of another, refuses the file."""
+    """The tokenizer of an engine; None if that is not installed, or is a peer that refuses the
+    file.
+    """
     if find_spec(engine) is None:
         return None
     try:

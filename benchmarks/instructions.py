@@ -4,12 +4,12 @@ Time on a shared machine is noisy; the number of instructions per byte hardly is
 counts them with `valgrind --tool=callgrind` for fixed texts, encodings and ways into the core, and
 compares with `instructions.json`. It prints figures that rose by more than 2 % and then exits with
 1; it exits with 2 if nothing can be compared. Valgrind has no AVX-512, so the AVX2 tier is counted,
-or, of a core built with `STREAMTOK_SIMD=plain`, the one without SIMD. With `--arm64`, the core is
+or, for a core built with `STREAMTOK_SIMD=plain`, the one without SIMD. With `--arm64`, the core is
 built for arm64 and runs under qemu, as do the rivals that have wheels for it (see `arm64.py`).
 
 The texts are those that `corpus.py` makes, which are the same for the same Python. Their digests
 are in the file, and other texts are not compared. Cache misses and branch misses are not counted,
-so show that something is faster by ratios of time in turns, too.
+so a claim of speed also needs ratios of times taken in turns.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Peer(NamedTuple):
     """One tokenizer. The first of its modes is the default.
 
     load: gets the name of an encoding or the path of a model's file, and the folder of assets.
-    folder: where it is installed, if Python's packages have another version.
+    folder: where it is installed, if Python's packages have a different version.
     """
 
     name: str
@@ -273,8 +273,9 @@ def as_array(ids: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
 
 
 def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
-    """Write the vocabularies as `.tiktoken` files, also under tiktoken's names for cached
-    downloads, and as `tokenizer.json`."""
+    """Write the vocabularies as `.tiktoken` files (some copies have tiktoken's names for cached
+    downloads) and as `tokenizer.json`.
+    """
     import hashlib
 
     import streamtok
@@ -319,7 +320,7 @@ def models(given: list[Path]) -> dict[str, Path]:
 
 
 def write_tokenizer_json(path: Path, encoding: Any, pattern: str) -> None:
-    """Write a Hugging Face `tokenizer.json` with another, equivalent pattern."""
+    """Write a Hugging Face `tokenizer.json` with a different but equivalent pattern."""
     import streamtok
     from streamtok.formats import save_huggingface
 

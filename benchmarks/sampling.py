@@ -95,7 +95,7 @@ class Run:
         return equal
 
     def take(self, kind: str, names: list[str], rounds: int) -> None:
-        """Take records of one kind; each turn begins with another contender."""
+        """Take records of one kind; each turn begins with a different contender."""
         texts = {"text": names, "train": list(map(str, train.SIZES))}.get(kind, [""])
         entrants = self.entrants(kind)
         if kind in _LONG_KINDS:
@@ -114,7 +114,7 @@ class Run:
             self.check()
 
     def check(self) -> None:
-        """Remove samples of texts whose ids differ from the judge's."""
+        """Remove samples of texts whose ids differ from the reference's."""
         texts = [r for r in self.records if r["kind"] == "text" and isinstance(r["got"], dict)]
         expected = {
             key: digest

@@ -36,7 +36,7 @@ Process = subprocess.Popen[bytes]
 
 
 class WrongIds(SystemExit):
-    """A client got other ids than the offline encoding's."""
+    """The ids that a client got differ from those of the offline encoding."""
 
 
 @contextlib.contextmanager

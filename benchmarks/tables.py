@@ -74,7 +74,9 @@ class Results:
         ]  # fmt: skip
 
     def spread(self) -> str:
-        """The median of: half the range of a contender's unseen samples over their median."""
+        """The median, over contenders and texts, of half the range of the unseen samples over their
+        median.
+        """
         spreads = []
         for kind, text, peer, mode in self.by:
             found = self.figures(kind, text, (peer, mode), "unseen", "mb_s").values()
@@ -84,7 +86,7 @@ class Results:
 
 
 def short(data: dict[str, Any], picture: str) -> Iterator[str]:
-    """The part of docs/benchmarks.md for a kind of processor: a chart and a table, one encoding.
+    """The part of docs/benchmarks.md for a kind of processor: a chart and a table of one encoding.
 
     picture: the path of the chart, relative to the page.
     """

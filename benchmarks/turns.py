@@ -18,7 +18,7 @@ Calls = dict[str, Callable[[], Any]]
 
 
 def only_equal(calls: Calls, own: str = "streamtok") -> Calls:
-    """The calls whose results equal the first one's. SystemExit if `own` is not among them."""
+    """The calls whose results equal the first one's. Raises SystemExit if `own` is not one."""
     judge = next(iter(calls))
     expected, equal = calls[judge](), {}
     for name, call in calls.items():

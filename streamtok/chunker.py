@@ -1,8 +1,8 @@
 """StreamEncoder and StreamDecoder: text and ids in chunks, exact at every cut.
 
 The law: however `data` is cut into chunks, the ids from `encode` over the chunks plus those of
-`flush` equal `Encoding.encode(data)`, and likewise for decoding. Text that cannot be decided yet is
-carried over to the next chunk: the *tail reserve*. As with the standard library's incremental
+`flush` equal `Encoding.encode(data)`, and likewise for decoding. Text whose ids are not yet certain
+is carried over to the next chunk: the *tail reserve*. As with the standard library's incremental
 codecs, a stream is fresh again after `final` or `flush`.
 
 Each chunk is appended to the reserve. Added tokens are found, text is normalized, ids that have
@@ -44,7 +44,7 @@ _STATE_MAGIC = b"streamtok stream 1\n"
 class StreamEncoder(FastStreamEncoder):
     """Encodes one stream of text, chunk by chunk.
 
-    A chunk is str or bytes-like; bytes may be cut anywhere, also inside a character. In a stream
+    A chunk is str or bytes-like; bytes may be cut anywhere, even inside a character. In a stream
     made with disallowed_special=(), it may also be a `Control`, a `Prompt` or a t-string; from then
     on, text never becomes a control token (`Encoding.control_tokens`). The ids that `encode`
     returns are final: no later chunk can change them. An exception leaves the stream as it was
@@ -75,12 +75,14 @@ class StreamEncoder(FastStreamEncoder):
         max_pending: int | None = None,
         add_special_tokens: bool = False,
     ):
-        """max_pending: bytes that may be pending before PendingLimitExceeded is raised (64 MiB).
+        """max_pending: how many bytes may be pending (64 MiB) before PendingLimitExceeded is
+        raised.
 
         errors: "strict" raises UnicodeDecodeError with the offset in the stream, "replace" is
-        `bytes.decode("utf-8", "replace")`, "surrogateescape" keeps every byte. add_special_tokens:
-        the first call also returns the template's ids before a text, and the final call those after
-        it. Raises UnsupportedPatternError if the pre-tokenization pattern has no tables.
+        `bytes.decode("utf-8", "replace")`, and "surrogateescape" keeps every byte.
+        add_special_tokens: the first call also returns the template's ids before a text, and the
+        final call those after it. Raises UnsupportedPatternError if the pre-tokenization pattern
+        has no tables.
         """
         check_policy(errors)
         if max_pending is None:
@@ -94,7 +96,7 @@ class StreamEncoder(FastStreamEncoder):
             disallowed_special = frozenset(disallowed_special)
         self._encoding = encoding
         self._settings = (allowed_special, disallowed_special, errors)
-        # An empty template is the same as none, also in saved states.
+        # An empty template is the same as none, even in saved states.
         self._template = encoding.definition.template if add_special_tokens else NO_TEMPLATE
         matcher = encoding.definition.specials.matcher(allowed_special, disallowed_special)
         self.matcher = matcher
@@ -139,11 +141,11 @@ class StreamEncoder(FastStreamEncoder):
     ) -> tuple[IdArray, npt.NDArray[np.int64]]:
         """(ids, spans): as `Encoding.encode_with_offsets`; offsets count from the stream's start.
 
-        The first call to the stream must be this one, since it has to count from the first chunk
-        on; this makes every call slower. Such a stream can be copied, but not saved or pickled. If
-        the encoding changes text, the last id is held back: text that follows may be removed, which
+        This must be the first call to the stream, since counting begins with the first chunk; it
+        makes every call slower. Such a stream can be copied, but not saved or pickled. If the
+        encoding changes text, the last id is held back: text that follows may be removed, which
         makes its span longer. The ids of `add_special_tokens` have empty spans at the start and
-        end. Raises ValueError if the stream has text already.
+        end. Raises ValueError if the stream already has text.
 
         >>> stream = enc.stream_encoder()
         >>> stream.encode_with_offsets("hello world")[1].tolist()
@@ -233,10 +235,11 @@ class StreamEncoder(FastStreamEncoder):
         )
 
     def begin_at(self, offset: int) -> None:
-        """As `reset`, but the next text is at byte `offset`: another has encoded the text before.
+        """As `reset`, but the next text is at byte `offset`: the text before it was encoded
+        elsewhere.
 
-        The text must have a clean cut there. Not for encodings that change text before it is cut,
-        and not with a template.
+        `offset` must be a clean cut of the text. Not for encodings that change text before it is
+        cut, and not with a template.
         """
         assert self._tail.changer is None
         assert self._template == NO_TEMPLATE
@@ -304,8 +307,8 @@ class StreamEncoder(FastStreamEncoder):
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called.
 
-        Raises StateError for bytes that are damaged, or from another version, or from a stream with
-        another vocabulary, pattern or settings; the stream then stays as it was.
+        Raises StateError for bytes that are damaged, or come from a different version, or from a
+        stream with a different vocabulary, pattern or settings; this stream then stays as it was.
         """
         body = unseal(state)
         key = body[:32]
@@ -326,9 +329,9 @@ class StreamEncoder(FastStreamEncoder):
         self._go_on(tail)
 
     def setstate_of(self, state: bytes, policy: list[Any]) -> None:
-        """As `setstate`, for the state of a stream with this `policy`. Our own applies to new text.
+        """As `setstate`, for the state of a stream with this `policy`; our own applies to new text.
 
-        If that stream took the beginning of a special token as plain text, it stays plain text.
+        The beginning of a special token that the other stream took as plain text stays plain text.
         """
         if policy == self.policy():
             self.setstate(state)
@@ -399,7 +402,7 @@ class StreamDecoder(FastStreamDecoder):
         errors: str = "replace",
         skip_special_tokens: bool = False,
     ):
-        """errors: any of Python's error handlers; skip_special_tokens: leave their text out."""
+        """errors: any of Python's error handlers; skip_special_tokens: leave out their text."""
         codecs.lookup_error(errors)
         self._encoding = encoding
         self._errors = errors
@@ -434,8 +437,9 @@ class StreamDecoder(FastStreamDecoder):
         return seal(bytes.fromhex(self._encoding.digest) + counters + held)
 
     def setstate(self, state: bytes) -> None:
-        """Continue where `getstate` was called. Raises StateError as `StreamEncoder.setstate`; the
-        stream then stays as it was.
+        """Continue where `getstate` was called. Raises StateError for bytes that are damaged, or
+        come from a different version or a decoder of a different encoding; this one then stays as
+        it was.
         """
         body = unseal(state)
         if body[:32] != bytes.fromhex(self._encoding.digest):

@@ -88,8 +88,8 @@ class Definition:
     def _make_engine(self, unsupported: UnsupportedPatternError | None) -> Engine:
         """unsupported: why the pattern has no tables, or None.
 
-        Raises PatternError, also for a pattern without tables if the rules change text before it is
-        cut.
+        Raises PatternError, including for a pattern without tables if the rules change text before
+        it is cut.
         """
         # Engines that few encodings use are imported on demand: `regex` alone takes longer to
         # import than the whole package.
@@ -112,7 +112,7 @@ class Definition:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments that construct an equal `Encoding`, except its name."""
+        """The arguments, except the name, that construct an equal `Encoding`."""
         return {
             "pat_str": self.pat_str if self.pattern is None else self.pattern,
             "mergeable_ranks": self.vocabulary,

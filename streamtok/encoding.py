@@ -1,7 +1,7 @@
 """Encoding: whole texts to ids and back, as `tiktoken.Encoding` does it.
 
 Every public method and property of `tiktoken.Encoding` 0.14 is here under its name, with its
-arguments, results and exceptions (github.com/openai/tiktoken, MIT). Beyond it, text may be bytes,
+arguments, results and exceptions (github.com/openai/tiktoken, MIT). In addition, text may be bytes,
 `errors` says what happens to bytes that are not UTF-8, and `count` builds no list.
 
 An `Encoding` has a vocabulary, special tokens (`special_tokens.py`), an engine that turns text into
@@ -84,15 +84,15 @@ class Encoding(FastEncoding):
         template: Template = NO_TEMPLATE,
         control_tokens: Iterable[str] | None = None,
     ):
-        """Args as in tiktoken; mergeable_ranks may also be a `Vocabulary`, pat_str a `Pattern`.
+        """Args as in tiktoken; mergeable_ranks may also be a `Vocabulary`, and pat_str a `Pattern`.
 
-        rules: how a format changes text, unlike tiktoken; see `engines/rules.py`. template: ids
+        rules: what tiktoken lacks, such as changes of text; see `engines/rules.py`. template: ids
         that `add_special_tokens` puts around a text. control_tokens: see `with_control_tokens`.
 
         Raises VocabularyError for an unusable table (a missing byte, a duplicate rank, an empty
-        token or one of more than 65 535 bytes), PatternError for a pattern that does not compile. A
-        pattern that cannot be turned into tables still encodes whole texts, through the `regex`
-        package; `stream_encoder` then raises UnsupportedPatternError.
+        token or one of more than 65 535 bytes), and PatternError for a pattern that does not
+        compile. A pattern that cannot be turned into tables still encodes whole texts, through the
+        `regex` package; `stream_encoder` then raises UnsupportedPatternError.
         """
         if hasattr(self, "definition"):
             raise ValueError("this Encoding is made already: call __init__ once")
@@ -155,14 +155,14 @@ class Encoding(FastEncoding):
         )
 
     def with_special_tokens(self, special_tokens: Mapping[str, int | None]) -> Encoding:
-        """Encoding: a copy with more special tokens. An id of None is the next after all others.
+        """Encoding: a copy with more special tokens. None stands for the id after all others.
 
         >>> more = enc.with_special_tokens({"<|tool|>": None})
         >>> more.encode("<|tool|>", allowed_special="all")
         [50257]
 
-        Raises ValueError for an id in use, VocabularyError for a text that is a token already, or
-        if this is not byte-level BPE.
+        Raises ValueError for an id in use, and VocabularyError for a text that is already a token
+        or if this is not byte-level BPE.
         """
         from .training.merging import check_apart, check_specials
 
@@ -192,8 +192,8 @@ class Encoding(FastEncoding):
         """frozenset[str]: texts that become tokens in a `Control`, but not in the text of a
         `Prompt`.
 
-        By default all special tokens, and the added tokens that are neither white space nor made
-        from plain text anyway: `<｜User｜>` of DeepSeek is an added token, not a special one.
+        By default all special tokens, and the added tokens that are neither white space nor
+        produced by plain text anyway: DeepSeek's `<｜User｜>` is an added token, not a special one.
 
         >>> enc.control_tokens
         frozenset({'<|endoftext|>'})
@@ -224,13 +224,13 @@ class Encoding(FastEncoding):
         >>> pruned.encoding.n_vocab, pruned.old_ids[pruned.encoding.encode(" the")].tolist()
         (1000, [262])
 
-        Give one of: keep, the ids to keep. min_count, a count for each id: ids with a count above 0
-        are kept. size, the number of ids: the earliest merges are kept. Bytes, special and added
-        tokens, and the parts that a kept token is merged from always stay. New ids are in the order
-        of the old ones, without gaps, so `embeddings[pruned.old_ids]` are the rows of a smaller
-        model. Merges keep their order.
+        Give one of keep, min_count and size. keep: the ids to keep. min_count: a count for each id;
+        ids with a count above 0 are kept. size: the number of ids; the earliest merges are kept.
+        Bytes, special and added tokens, and the parts that a kept token is merged from always stay.
+        New ids are in the order of the old ones, without gaps, so `embeddings[pruned.old_ids]` are
+        the rows of a smaller model. Merges keep their order.
 
-        Raises KeyError for unknown ids, ValueError for a size too small for what must stay,
+        Raises KeyError for unknown ids, ValueError for a size too small for what must stay, and
         VocabularyError if this is not byte-level BPE.
         """
         from .vocabulary.pruning import pruned_vocabulary
@@ -275,7 +275,7 @@ class Encoding(FastEncoding):
 
     @property
     def pattern(self) -> Pattern | None:
-        """The compiled pattern, or None where `regex` finds the pre-tokens."""
+        """The compiled pattern, or None if `regex` finds the pre-tokens."""
         return self.definition.pattern
 
     @cached_property
@@ -382,7 +382,7 @@ class Encoding(FastEncoding):
 
     @cached_property
     def _other_ids(self) -> dict[bytes, int]:
-        """Ids of special and added tokens, and of tokens that only decode."""
+        """The ids of special and added tokens, and of tokens that can only be decoded."""
         ids = {token: id for id, token in self.definition.decode_only.items()}
         known = self.definition.specials.added | self._special_tokens
         return ids | {text.encode(): token for text, token in known.items()}
@@ -391,7 +391,7 @@ class Encoding(FastEncoding):
     # `_core/texts/fast_path.pxi`, and their settings in `special_tokens.py`.
 
     def _encode_other(self, text: Any, *settings: Any) -> Any:
-        """The ids of a prompt; TypeError for anything else. settings: as for `encode_any`."""
+        """The ids of a prompt; anything else raises TypeError. settings: as for `encode_any`."""
         definition = self.definition
         prompt = prompt_of(text)
         if prompt is None:
@@ -404,7 +404,7 @@ class Encoding(FastEncoding):
     ) -> list[list[int]]:
         """list[list[int]]: `encode_ordinary` of each text, on several threads, balanced by size.
 
-        num_threads: no more than the number of cores are used. A large text is split among them.
+        num_threads: at most one per core is used. A large text is split among them.
         """
         return self.definition.texts.encode_batch(
             text, self.definition.specials.ordinary, errors, num_threads
@@ -448,8 +448,8 @@ class Encoding(FastEncoding):
     ) -> tuple[list[int], list[list[int]]]:
         """(stable, completions): the ids before the last pre-token, and possible continuations.
 
-        As defined by tiktoken, which misses some continuations and has others that cannot occur.
-        For final ids use `stream_encoder`. Slow: meant for small texts.
+        They are tiktoken's, which misses some continuations and has others that cannot occur. For
+        final ids use `stream_encoder`. Slow: meant for small texts.
         """
         from .answers.unstable import encode_with_unstable
 
@@ -461,7 +461,7 @@ class Encoding(FastEncoding):
         return encode_with_unstable(self.definition, text, matcher)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
-        """tiktoken's private method: merges bytes that are not UTF-8 with the pre-token before.
+        """tiktoken's private method: merges bytes that are not UTF-8 with the preceding pre-token.
 
         With rules that tiktoken lacks, the same as `encode_ordinary` with "surrogateescape".
         """
@@ -550,7 +550,7 @@ class Encoding(FastEncoding):
     ) -> StreamDecoder:
         """StreamDecoder: decodes ids as they arrive, to the text that `decode` returns for all.
 
-        stop: texts that end the stream, see `answers.stops.StoppingDecoder`.
+        stop: texts that end the stream; see `answers.stops.StoppingDecoder`.
         """
         if stop != ():
             from .answers.stops import StoppingDecoder
@@ -663,10 +663,11 @@ class Encoding(FastEncoding):
     ) -> Iterator[Chunk]:
         """Iterator[Chunk(text, start, stop, n_tokens)]: chunks of at most `max_tokens` ids each.
 
-        overlap: the number of tokens, at most, that a chunk repeats from the one before. boundary:
+        overlap: the maximum number of tokens that a chunk repeats from the one before it. boundary:
         chunks end after a "paragraph", "line", "pretoken", "character" or a match of a regular
         expression; if the next one is too far away, after a finer one. Reads the source as chunks
-        are requested, and holds only one. Chunks of a Prompt are Prompts. settings: as for `fits`.
+        are requested, and holds only one of them. Chunks of a Prompt are Prompts. settings: as for
+        `fits`.
 
         >>> [chunk.text for chunk in enc.split("one two three four five", 2)]
         ['one two', ' three four', ' five']
@@ -691,8 +692,8 @@ class Encoding(FastEncoding):
         removes belongs to the character before it, or, at the start of a text or after an added
         token, to the one after it. Text that a normalizer inserts belongs to the text after it. In
         bytes, spans are exact, but a repaired or changed character counts as a whole. settings: as
-        for `encode`; ids of add_special_tokens have empty spans at the two ends. Raises as
-        `encode`, and UnsupportedPatternError for a pattern without tables.
+        for `encode`; ids of add_special_tokens have empty spans at the two ends. Raises what
+        `encode` raises, and UnsupportedPatternError for a pattern without tables.
 
         >>> ids, spans = enc.encode_with_offsets("naïve text")
         >>> [("naïve text"[start:stop]) for start, stop in spans]

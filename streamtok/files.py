@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from json import JSONDecodeError
 
 
-# Messages about files: system errors that name them, printable names, reasons of bad JSON.
+# Messages about files: system errors that name them, printable names, reasons for bad JSON.
 
 
 @contextlib.contextmanager
@@ -43,7 +43,7 @@ def is_folder(name: str) -> IsADirectoryError:
 def json_reason(error: JSONDecodeError) -> str:
     """Why a text is not JSON, for a message that continues with the position.
 
-    Some of Python's reasons lead up to one, such as "Unterminated string starting at".
+    Some of Python's reasons already lead up to it, such as "Unterminated string starting at".
     """
     if "BOM" in error.msg:
         return "unexpected byte order mark"
@@ -82,7 +82,7 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class ForeignFileError(PermissionError):
-    """Something that streamtok did not make has the path of one of its own files."""
+    """Something that streamtok did not make is at the path of one of its own files."""
 
     def __init__(self, path: str, why: str):
         what = f"{why}, not a file that streamtok made for this user: remove it or move it away"
@@ -112,7 +112,7 @@ def is_private(status: os.stat_result) -> bool:
 def open_own(path: str, flags: int) -> int:
     """Open an existing file of ours; return its descriptor.
 
-    Raises FileNotFoundError, ForeignFileError if the file is not ours, OSError.
+    Raises OSError: a FileNotFoundError if there is none, a ForeignFileError if it is not ours.
     """
     try:
         fd = os.open(path, flags | OWN_FLAGS)
@@ -132,7 +132,7 @@ def open_own(path: str, flags: int) -> int:
 def create_own(path: str, flags: int, mode: int) -> int:
     """Create a file and return its descriptor. An old file of ours is removed first.
 
-    Raises ForeignFileError if something else is there, OSError.
+    Raises OSError: a ForeignFileError if something else is at its path.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -145,7 +145,7 @@ def create_own(path: str, flags: int, mode: int) -> int:
 
 
 def remove_own(path: str) -> None:
-    """Remove a file of ours, if it is there. Raises ForeignFileError, OSError."""
+    """Remove a file of ours, if it exists. Raises OSError: a ForeignFileError if it is not ours."""
     with contextlib.suppress(FileNotFoundError):
         _check(os.lstat(path), path)
         os.remove(path)
@@ -165,8 +165,8 @@ def check_own(path: str) -> None:
 def open_regular(path: str, *, follow: bool = True) -> int:
     """Open a regular file of any user for reading; return its descriptor.
 
-    follow: whether to follow a symbolic link. Raises OSError, also for anything but a regular file:
-    a FIFO would wait for its writer.
+    follow: whether to follow a symbolic link. Raises OSError, even for a file that can be opened
+    but is not regular: reading a FIFO could wait forever.
     """
     flags = OWN_FLAGS & ~getattr(os, "O_NOFOLLOW", 0) if follow else OWN_FLAGS
     fd = os.open(path, os.O_RDONLY | flags)
@@ -224,7 +224,7 @@ def _user_there(folder: str) -> int:
         os.remove(path)
 
 
-# Files that appear only once complete.
+# Files that appear only once they are complete.
 #
 # A file is written under a hidden name in its folder. After its bytes are on the disk, one `rename`
 # gives it its final name and replaces any old file, so an incomplete file is never visible. Another
@@ -267,7 +267,8 @@ class PartFile:
         writer: WriterThread | None = None,
         is_scratch: bool = False,
     ):
-        """Create a new file; goes_on: open the hidden one of an earlier process, for `cut_back`.
+        """Create a new file; goes_on: open the hidden one of an earlier process instead, for
+        `cut_back`.
 
         is_resumable: derive the hidden name from the real path, so that another process finds the
         file again. hashed_from: `pieces` begin at this offset, and only bytes before it can be
@@ -320,7 +321,7 @@ class PartFile:
             ) from None
 
     def cut_back(self, size: int, pieces: Sequence[Piece]) -> None:
-        """Cut the file to `size` bytes. pieces: those that are complete in them.
+        """Cut the file to `size` bytes. pieces: those that are complete in these bytes.
 
         Reads the last piece and everything after it. Raises CheckpointError if the file is too
         short or the piece has changed.
@@ -491,7 +492,7 @@ def publish_left(path: str, size: int | None = None) -> None:
     """Publish a complete file that an earlier process left under its hidden name, if there is one.
 
     size: of the complete file. Raises CheckpointError if neither the hidden nor the final file has
-    it.
+    this size.
     """
     final = os.path.realpath(path)
     part = _part_path(final)
@@ -599,7 +600,7 @@ def write_all(fd: int, data: bytes | memoryview, name: str) -> None:
 
 def _begin_write_back(fd: int, at: int, size: int) -> None:
     """Ask the system to write part of a file to the disk, without waiting for it."""
-    # Linux writes pages that are to leave its memory. Other systems may wait until the fsync.
+    # Linux begins to write pages that it is told to drop. Other systems may wait until the fsync.
     if hasattr(os, "posix_fadvise"):
         with contextlib.suppress(OSError):
             os.posix_fadvise(fd, at, size, os.POSIX_FADV_DONTNEED)
@@ -621,7 +622,7 @@ CHUNK_SIZE = 1 << 16
 
 
 def read_chunks(source: Any) -> Iterator[Any]:
-    """Iterator: chunks of a file object (whatever it has, at most 64 KiB), or of an iterable.
+    """Iterator: chunks of a file object (what it has, up to 64 KiB at a time), or of an iterable.
 
     A file is read in chunks rather than in lines: the ids are the same, and a line may be long.
     """

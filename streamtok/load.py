@@ -39,7 +39,8 @@ def check_hash(data: bytes, expected_hash: str) -> bool:
 def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
     """bytes: as `read_file`, cached in the folder `TIKTOKEN_CACHE_DIR` if that is set.
 
-    A cached file with another SHA-256 is replaced. Raises ValueError if the original differs, too.
+    A cached file with a different SHA-256 is replaced. Raises ValueError if that of the original is
+    different, too.
     """
     folder = next((os.environ[name] for name in _CACHES if name in os.environ), "")
     kept = os.path.join(folder, hashlib.sha1(blobpath.encode()).hexdigest()) if folder else ""
@@ -59,13 +60,14 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
     """dict[bytes, int]: the tokens of a `.tiktoken` file and their ranks, in file order.
 
-    Raises OSError, and ValueError for a bad line, which it names, or another SHA-256.
+    Raises OSError, and ValueError for a different SHA-256 or for a bad line, which the message
+    names.
     """
     return ranks_in(read_file_cached(tiktoken_bpe_file, expected_hash), tiktoken_bpe_file)
 
 
 def dump_tiktoken_bpe(bpe_ranks: Mapping[bytes, int], tiktoken_bpe_file: str) -> None:
-    """Write a `.tiktoken` file, in order of rank. It appears once it is complete."""
+    """Write a `.tiktoken` file, in order of rank. It appears only once it is complete."""
     (write if is_url(tiktoken_bpe_file) else write_whole)(tiktoken_bpe_file, lines_of(bpe_ranks))
 
 
@@ -79,7 +81,7 @@ def data_gym_to_mergeable_bpe_ranks(
     """dict[bytes, int]: tokens and ranks of GPT-2's pair of files, `vocab.bpe` and `encoder.json`.
 
     clobber_one_byte_tokens: take the ids of single bytes from `encoder.json`. Raises OSError, and
-    ValueError where the two files disagree.
+    ValueError if the two files disagree.
     """
     merges = read_merges(read_file_cached(vocab_bpe_file, vocab_bpe_hash), vocab_bpe_file)
     entries = parse_json(read_file_cached(encoder_json_file, encoder_json_hash), encoder_json_file)

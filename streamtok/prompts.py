@@ -139,7 +139,7 @@ class Prompt:
         return _made(spans)
 
     def strip(self, characters: str | None = None) -> Prompt:
-        """Prompt: as `str.strip`, of control and text alike."""
+        """Prompt: as `str.strip`, for control and text alike."""
         return self.lstrip(characters).rstrip(characters)
 
     def lstrip(self, characters: str | None = None) -> Prompt:

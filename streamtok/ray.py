@@ -100,7 +100,9 @@ def _run(
 
 
 def _work(shared: list[Any], number: int) -> Totals | str:
-    """Run a part. An error of the text is returned as a str, since Ray would wrap an exception."""
+    """Run a part. A StreamtokError or ValueError is returned as its message, since Ray would wrap
+    an exception.
+    """
     key = shared[0].hex()  # not the digest: the POLICY of a plan may change
     if key not in _plans:
         import ray
@@ -119,7 +121,7 @@ def _connected(address: str | None) -> Iterator[Any]:
 
     address: as for `ray.init`. Raises MissingLibraryError, and what `ray.init` raises.
     """
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns at each start
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns at each start
     try:
         import ray
     except ImportError as error:

@@ -34,7 +34,7 @@ class SpecialTokens:
     """The special tokens of an encoding, and its added tokens, which are always matched."""
 
     def __init__(self, special: Mapping[str, int], added: Mapping[str, int]) -> None:
-        """Raises ValueError for an invalid token, or one of both kinds."""
+        """Raises ValueError for an invalid token, or one that is of both kinds."""
         self.special = _checked(special)
         self.added = _checked(added)
         if both := self.special.keys() & self.added.keys():
@@ -113,7 +113,7 @@ class SpecialTokens:
             matcher = SpecialMatcher(self.preferred, *key)
             if len(self._matchers) >= _MATCHERS_KEPT:
                 self._matchers.clear()
-            self._matchers[key] = matcher  # another thread may clear the cache: keep our own
+            self._matchers[key] = matcher  # another thread may clear the cache: use our own
         return matcher
 
 

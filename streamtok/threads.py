@@ -1,4 +1,4 @@
-"""Threads: one that writes, functions run in several, and cached properties without locks."""
+"""A writer thread, calls in several threads at once, and cached properties without locks."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class Helper:
         return True
 
     def begin(self) -> bool:
-        """Start the thread; return whether it has begun. If not within a second, it never will."""
+        """Start the thread; return whether it began within a second: if not, it never will."""
         if self.start():
             self._begun.acquire(timeout=_PATIENCE)
         return self._owner.setdefault("by", "caller") == "thread"

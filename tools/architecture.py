@@ -1,4 +1,4 @@
-"""Imports between modules, and the floors that they must respect; for a test and a table.
+"""Imports between modules, and the floors that they must respect, for a test and a table.
 
     python tools/architecture.py            the table of layers, in Markdown
     python tools/architecture.py --write    the same, into docs/architecture.md

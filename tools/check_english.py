@@ -6,7 +6,7 @@
 
 Documents are Markdown without code blocks and change log. Messages are the other strings of the
 package: help texts, errors, output. Comments are those of Python, Cython and C. `RULES` says what
-to write instead; at most `LIMIT` of 1,000 words of docstrings and comments may be wrong.
+to write instead; docstrings and comments may have at most `LIMIT` per 1,000 words.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def is_there(name: str, document: Path) -> bool:
 
 
 def missing_names(document: Path) -> list[str]:
-    """One message for each name in a document that does not exist."""
+    """One message for each name in a document for which there is no file."""
     where = document.relative_to(ROOT)
     return [
         f"{where}:{number}: there is no {name}"

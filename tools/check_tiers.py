@@ -1,4 +1,4 @@
-"""Compare the code that uses `_core/vector/` with plain C, also for other processors.
+"""Compare the code that uses `_core/vector/` with plain C, on this processor or an emulated one.
 
     python tools/check_tiers.py
     CC=aarch64-linux-gnu-gcc RUN=qemu-aarch64 python tools/check_tiers.py

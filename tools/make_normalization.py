@@ -151,7 +151,7 @@ def lines() -> list[str]:
     bert = normalizers.BertNormalizer
     sets["bert_accents"] = dropped(bert(**{**off, "strip_accents": True}, lowercase=False))
     sets["bert_controls"] = dropped(bert(**{**off, "clean_text": True}, lowercase=False))
-    # Lower case that Python 3.10 lacks.
+    # Lowercase mappings that Python 3.10 lacks.
     lower = normalizers.Lowercase().normalize_str
     newer = {}
     for char in ALL:

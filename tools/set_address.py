@@ -20,8 +20,8 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\((?![a-z]+:|#)([^()\s]+
 
 
 def with_urls(pyproject: str, address: str, tag: str) -> str:
-    """The text of pyproject.toml with `[project.urls]` added. Raises ValueError if it has them
-    already.
+    """The text of pyproject.toml with `[project.urls]` added. Raises ValueError if it already has
+    them.
     """
     if (
         "[project.urls]" in pyproject

@@ -1,1 +1,1 @@
-"""Ways to encode a text: by tables, by `regex`, and with normalization before them."""
+"""Ways to encode a text: with tables, with `regex`, or with tables after normalization."""

@@ -38,21 +38,23 @@ _LSTRIP, _RSTRIP, _SINGLE_WORD = 1, 2, 4  # as in the core
 
 @lru_cache(maxsize=32)
 def _table_of(first: Normalizer | None, second: Normalizer | None = None) -> ElementTable | None:
-    """The table of one normalizer, or of two in turn; None if nothing is changed."""
+    """The table of one normalizer, or of two in turn; None if there is nothing to change."""
     if not (first or second):
         return None
     return ElementTable(Elements(first or Normalizer(), second))
 
 
 def flag_bits(flags: TokenFlags) -> int:
-    """The flags as the core's bits."""
+    """The flags as the bits that the core uses."""
     return _LSTRIP * flags.lstrip | _RSTRIP * flags.rstrip | _SINGLE_WORD * flags.single_word
 
 
 def _token_set(
     matcher: SpecialMatcher, flags: Sequence[TokenFlags], given: Iterable[TokenFlags]
 ) -> TokenSet:
-    """flags: of each of `matcher.specials`. given: of tokens that the core need not find."""
+    """A set for the core. flags: those of each of `matcher.specials`. given: those of tokens that
+    need not be found.
+    """
     words = _words() if any(one.single_word for one in flags) else None
     return TokenSet(matcher, [*map(flag_bits, flags)], words, any(one.lstrip for one in given))
 
@@ -70,7 +72,7 @@ def _words() -> bytes:
 
 
 def is_in_word(character: str) -> bool:
-    """Whether the character, or "", belongs to a word."""
+    """Whether the character belongs to a word; "" does not."""
     code = ord(character) if character else 0
     return bool(_words()[code >> 3] >> (code & 7) & 1)
 
@@ -94,7 +96,7 @@ def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool
 def can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether a text of one group may overlap a text of the other.
 
-    Also True if the search would cost too much.
+    Returns True without a comparison if that would cost too much.
     """
     if not first or not second:
         return False
@@ -112,7 +114,7 @@ def can_overlap(first: Sequence[str], second: Sequence[str]) -> bool:
 
 
 class ChangingEngine(CoreEngine):
-    """The core's `Encoder`, preceded by added tokens with flags, and normalizers."""
+    """The core's `Encoder`, preceded by normalizers and a search for added tokens with flags."""
 
     def __init__(
         self,
@@ -131,7 +133,7 @@ class ChangingEngine(CoreEngine):
         self.normalizer, self.second = rules.normalizer, rules.second_normalizer
         self.flags: Mapping[str, TokenFlags] = dict(rules.token_flags)
         if sum(len(one.steps) for one in (self.normalizer, self.second) if one) > MOST_CARING:
-            _table_of(self.normalizer, self.second)  # raises if too many look at neighbours
+            _table_of(self.normalizer, self.second)  # raises if too many steps see neighbours
         self.tokens, self._given = preferred, given
         normalized: dict[str, tuple[str, int]] = {}
         changed = [token for token in preferred if self._flags_of(token[0]).normalized]
@@ -145,7 +147,7 @@ class ChangingEngine(CoreEngine):
                     "would match everywhere; it must not be `normalized`"
                 )
             normalized.setdefault(found, (text, id))
-        # By normalized text, the longest first.
+        # The longest normalized text first.
         self.normalized = sorted(normalized.items(), key=lambda item: -len(item[0].encode()))
 
     def tail(
@@ -168,7 +170,7 @@ class ChangingEngine(CoreEngine):
         return self.flags.get(text, _NO_FLAGS)
 
     def _token_sets(self, matcher: SpecialMatcher) -> tuple[TokenSet, TokenSet | None]:
-        """The tokens of both levels; None if there are none to find in normalized text."""
+        """The tokens to find in raw and in normalized text; None if the latter has none to find."""
         allowed, refused = matcher.allowed, matcher.disallowed
         given = [[one for one in self._given if one.normalized == late] for late in (False, True)]
         if not self.normalized and not given[1]:

@@ -1,8 +1,8 @@
 """Find the control tokens of a prompt, in each run of control separately.
 
-This is step 1 of `reference/renaming.py`, also for runs that arrive in chunks. Other added tokens
-are searched for, too, since they may hide control tokens. The core then finds these again, in text
-and control together.
+This is step 1 of `reference/renaming.py`, extended to runs that arrive in chunks. Other added
+tokens are searched for, too, since they may hide control tokens. The core later finds those other
+tokens again, in text and control together.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class _Search:
     ) -> tuple[int, list[tuple[int, int, GivenToken | None]]]:
         """(open, matches in data[start:stop]). Unless `final`, a token may begin at `open`.
 
-        A match is (start, end, token), with None for a token that is not control. Characters next
-        to a token are only looked at in data[begin:stop].
+        A match is (start, end, token), with None for a token that is not control. Of the characters
+        next to a token, only those in data[begin:stop] are seen.
         """
         open_from, matches = self._matcher.finds(data, start, stop, final)
         found: list[tuple[int, int, GivenToken | None]] = []
@@ -96,7 +96,8 @@ class ControlFinder:
     def __init__(self, tokens: Sequence[SoughtToken], normalized: Sequence[SoughtToken]) -> None:
         """tokens: found first; normalized: found in the text between those."""
         self._first, self._second = _Search(tokens), _Search(normalized)
-        # Characters after a position that may belong to a token before it, or touch one.
+        # How many characters after a position may belong to a token that begins before it, or touch
+        # one.
         self.reach = max([len(token.text) for token in (*tokens, *normalized)], default=0) + 1
         self.known: dict[str, list[_Part]] = {}  # cache of whole runs; the core looks here first
         self._begin = functools.lru_cache(_RUNS_KEPT)(
@@ -111,7 +112,7 @@ class ControlFinder:
         Raises TypeError unless the chunk is a Prompt, a t-string or a text.
         """
         prompt = prompt_of(chunk)
-        # An empty chunk of text is not a border, as in codecs.
+        # As in codecs, an empty chunk of text has no effect: it is not a border.
         spans = (((chunk, False),) if len(chunk) else ()) if prompt is None else prompt.spans
         parts: list[_Part] = []
         if run is not None and not (spans[0][1] if spans else not final):

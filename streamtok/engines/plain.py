@@ -27,7 +27,7 @@ class CoreEngine:
     def encode(
         self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Result]
     ) -> Result:
-        """See `Engine`, also for the other methods."""
+        """See `Engine`, which describes the other methods, too."""
         return self.encoder.encode(text, self.rules(matcher), errors, output)
 
     def rules(self, matcher: SpecialMatcher) -> ChangeRules:
@@ -44,7 +44,7 @@ class CoreEngine:
 
 
 class PlainEngine(CoreEngine):
-    """The engine for texts that are not changed."""
+    """The engine for texts that are encoded unchanged."""
 
     def tail(
         self,

@@ -1,8 +1,8 @@
 """Encode prompts, by the rules of `reference/renaming.py`.
 
 A `ControlFinder` finds the control tokens in each run of control. The core does the rest: it takes
-a sequence of texts and tokens (`Tail.encode`), and only finds added tokens that are not control. So
-added tokens, normalizers, pre-tokens and merges may cross the borders of spans.
+a sequence of texts and tokens (`Tail.encode`) and finds only the added tokens that are not control.
+So added tokens, normalizers, pre-tokens and merges may cross the borders of spans.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class PlainTexts:
     def made(self, tokens: Mapping[str, int], shapes: Sequence[str]) -> frozenset[str]:
         """The tokens that plain text can produce.
 
-        A token is one of them if its id occurs when its text is encoded, in place of "*", in one of
-        these shapes.
+        A token is one of them if its id occurs in the ids of one of these shapes, with the token's
+        text in place of "*".
         """
         texts = [shape.replace("*", text) for text in tokens for shape in shapes]
         rows = iter(self.texts.encode_batch(texts, self.matcher, "strict", 1))
@@ -109,7 +109,7 @@ class PromptEncoder(PlainTexts):
             if rules.normalizer:
                 _check_normalized(late, rules.normalizer)
         self.finder = ControlFinder(first, late)
-        # None: prompts are encoded as streams, as control tokens may be found in normalized text.
+        # None: prompts are encoded as streams, since normalized text may contain control tokens.
         self.rules: PromptRules | None = None
         if self.texts.is_direct and not any(token.is_control for token in late):
             change = self.engine.rules(self.matcher)
@@ -149,7 +149,7 @@ class PromptEncoder(PlainTexts):
         return first_ids(repaired_prompt(prompt), self.tail(errors, template), budget)
 
     def tail(self, errors: str, template: Template = NO_TEMPLATE) -> Tail:
-        """A new stream of prompts in the core; a chunk may also be text.
+        """A new stream of prompts in the core; its chunks may also be text.
 
         Raises UnsupportedPatternError for a pattern that cuts whole texts only.
         """
@@ -164,7 +164,7 @@ class PromptEncoder(PlainTexts):
         return self.rules.encode(self.texts.encoder, prompt, errors, output)
 
     def _by_segments(self, prompt: Prompt | Text, errors: str) -> Any:
-        """The ids if the pattern cuts whole texts only; text between two tokens is a whole text."""
+        """The ids if the pattern cuts whole texts only; text between tokens counts as whole."""
         parts, _, _ = self.finder.parts(prompt, None, True)
         ids: list[int] = []
         for is_token, group in itertools.groupby(parts, lambda part: type(part) is GivenToken):
@@ -200,7 +200,7 @@ def repaired_prompt(prompt: Prompt) -> Prompt:
 def _check_normalized(tokens: Iterable[SoughtToken], normalizer: Normalizer) -> None:
     """Raise UnsupportedPromptError if one of `tokens`, found in normalized text only, is control.
 
-    An exception is a normalizer that only replaces single characters by others, none in a token.
+    The only steps allowed replace a single character by another; neither may occur in a token.
     """
     control = [token.text for token in tokens if token.is_control]
     kept = {*"".join([token.text for token in tokens])}

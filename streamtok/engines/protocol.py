@@ -18,7 +18,7 @@ NO_LIMIT = (1 << 63) - 1  # of pending bytes: a whole text is in memory anyway
 
 
 class Engine(Protocol):
-    """Text to ids, for one vocabulary and one pattern. Immutable, shared by threads."""
+    """Encodes text with one vocabulary and one pattern. Immutable, shared by threads."""
 
     def encode(
         self, text: Text, matcher: SpecialMatcher, errors: str, output: Output[Result]
@@ -26,7 +26,7 @@ class Engine(Protocol):
         """The ids of a whole text in the form of `output`: LIST, ARRAY or COUNT.
 
         Raises DisallowedSpecialError for a special token that `matcher` refuses, and
-        UnicodeDecodeError if `errors` is "strict".
+        UnicodeDecodeError for bytes that are not UTF-8 if `errors` is "strict".
         """
         ...
 

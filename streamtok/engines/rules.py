@@ -1,4 +1,4 @@
-"""Rules of some formats, unknown to tiktoken, that apply before the pattern cuts a text.
+"""Rules of some formats that tiktoken lacks; they apply before the pattern cuts a text.
 
 *Added tokens* are texts that always become their id, wherever they occur; special tokens do so only
 where they are allowed. Both kinds may have *flags* (`TokenFlags`). *Normalizers* change the text
@@ -26,20 +26,20 @@ class TokenFlags(NamedTuple):
     single_word: bool = False  # not found where it touches a word
 
 
-class _Fields(NamedTuple):  # not a dataclass: importing those takes longer than this file
-    added_tokens: tuple[tuple[str, int], ...] = ()  # always recognised
+class _Fields(NamedTuple):  # not a dataclass: `dataclasses` is slow to import
+    added_tokens: tuple[tuple[str, int], ...] = ()  # always recognized
     normalizer: Normalizer | None = None
     # By text of special and added tokens; a token that is not listed has no flags.
     token_flags: tuple[tuple[str, TokenFlags], ...] = ()
-    # Changes by pre-tokenizers, made after all added tokens were found.
+    # Changes by pre-tokenizers, made after all added tokens have been found.
     second_normalizer: Normalizer | None = None
     drops_first_space: bool = False  # decoding removes one space at the start
     # What special and added tokens decode to, if not to their own text.
     decoded_texts: tuple[tuple[str, bytes], ...] = ()
-    # Texts that ids decode to at the start, if they differ from the texts elsewhere (with
-    # `drops_first_space`: from these without a first space).
+    # What ids decode to at the start of a text, where this differs from their usual text (with
+    # `drops_first_space`: from their usual text without its first space).
     first_texts: tuple[tuple[int, str], ...] = ()
-    # With `drops_first_space`: for each id until there is text, not only for the first id.
+    # With `drops_first_space`: from each id until there is text, not only from the first id.
     drops_first_spaces: bool = False
 
 
@@ -49,8 +49,8 @@ class TextRules(_Fields):
     __slots__ = ()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> TextRules:
-        """Args: the fields. Raises ValueError if normalizers could make a text too long, or if a
-        token has flags twice.
+        """Args: the fields. Raises ValueError if normalizers could make a text too long, or if
+        `token_flags` lists a token twice.
         """
         self = super().__new__(cls, *args, **kwargs)
         growth = 1.0

@@ -74,10 +74,10 @@ def _n_bytes(text: str) -> int:
 def characters_of(
     before: BytesTaken, chunk: Text, final: bool, errors: str, odd: list[Odd] | None = None
 ) -> tuple[BytesTaken, str]:
-    """(bytes taken, characters that the chunk completes). odd: a list, to which `Odd` are added.
+    """(bytes taken, characters that the chunk completes). odd: a list to which `Odd` are added.
 
-    Raises UnicodeDecodeError with the offset in the stream, also for a str after bytes that end
-    inside a character. Raises TypeError for a chunk that is neither str nor bytes-like.
+    Raises UnicodeDecodeError with the offset in the stream, even for a str if it follows bytes that
+    end inside a character. Raises TypeError for a chunk that is neither str nor bytes-like.
     """
     partial, bytes_in, grown = before
     keeps = errors == "surrogateescape"
@@ -119,8 +119,8 @@ def characters_of(
 def _decode_begun(data: bytes, final: bool, errors: str) -> tuple[str, bytes]:
     """(text, rest): whole characters, decoded, and the bytes of an incomplete last one.
 
-    With `final`, the rest is empty. Not `codecs.utf_8_decode`, which waits for the end of an
-    encoded surrogate, although that is never valid. Raises UnicodeDecodeError.
+    With `final`, the rest is empty. This is not `codecs.utf_8_decode`, which waits for the end of
+    an encoded surrogate, although it is never valid. Raises UnicodeDecodeError.
     """
     end = len(data) - (0 if final else unfinished_size(data))
     try:
@@ -131,7 +131,7 @@ def _decode_begun(data: bytes, final: bool, errors: str) -> tuple[str, bytes]:
 
 
 def _add_pairs(text: str, at: int, errors: str, odd: list[Odd]) -> None:
-    """Add the surrogate pairs of `text`, each of which is one character. at: its offset."""
+    """Add the surrogate pairs of `text`, each of which is one character. at: the text's offset."""
     last = 0
     for match in _PAIR.finditer(text):
         at += utf8_size(repaired(text[last : match.start()], errors))
@@ -157,7 +157,7 @@ codecs.register_error("streamtok.replace", _add_size)
 
 
 def _add_repaired(data: bytes, at: int, odd: list[Odd] | None) -> None:
-    """Add the spans of `data`, which begins at `at`, that U+FFFD replaces."""
+    """Add the spans that U+FFFD replaces in `data`, which begins at `at`."""
     if odd is None:
         return
     found: list[tuple[int, int]] = []
@@ -172,7 +172,7 @@ def _add_repaired(data: bytes, at: int, odd: list[Odd] | None) -> None:
 
 
 class SourceText(NamedTuple):
-    """The characters from byte `at` of the encoded text; `base`: `at` in each of UNITS.
+    """The characters of the encoded text from byte `at` on; `base` is `at` in each of UNITS.
 
     Under "surrogateescape", U+DC80 to U+DCFF are one byte each.
     """
@@ -195,7 +195,8 @@ class SourceText(NamedTuple):
         return self._replace(taken=taken, text=self.text + text, odd=tuple(odd))
 
     def in_unit(self, spans: Offsets, unit: str) -> Offsets:
-        """Convert spans from bytes of the encoded text, which must be kept here, to `unit`.
+        """Convert spans in bytes of the encoded text to `unit`; their characters must still be kept
+        here.
 
         A span that touches a character includes all of it. The result may use the memory of
         `spans`.
@@ -212,7 +213,7 @@ class SourceText(NamedTuple):
         return spans + self.base[number] if self.base[number] else spans
 
     def _characters(self, number: int) -> tuple[Offsets, Offsets]:
-        """The starts of the characters, then the end of the text: in bytes, and in a unit.
+        """The starts of the characters and the end of the text, in bytes and in a unit.
 
         If the unit is bytes, each byte outside of odd characters counts as a character.
         """
@@ -252,7 +253,9 @@ BEGIN = SourceText()
 
 
 def fed_source(source: SourceText, chunk: Text | Prompt, final: bool, errors: str) -> SourceText:
-    """`source.fed`, also for a Prompt, where no character crosses a border of control."""
+    """As `source.fed`, but `chunk` may be a Prompt, in which no character spans a border of
+    control.
+    """
     if not isinstance(chunk, Prompt):
         return source.fed(chunk, final, errors)
     for text, is_control in chunk.spans:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..patterns.pattern import Pattern
     from ..special_tokens import SpecialTokens
 
-LARGE = 1 << 20  # characters or bytes: texts of this size are shared between threads
-PART = 1 << 18  # approximate size of its parts: the ids of one fit into the cache of a core
+LARGE = 1 << 20  # characters or bytes from which a text is split among threads
+PART = 1 << 18  # approximate size of the parts; the ids of each fit into a core's cache
 PER_THREAD = 1 << 17  # characters or bytes that make it worth starting another thread
 
 
@@ -68,7 +68,7 @@ class TextEncoder:
     def rules(
         self, allowed_special: AllowedSpecial, disallowed_special: DisallowedSpecial
     ) -> ChangeRules:
-        """How the core changes a text before encoding; only if `is_direct`."""
+        """How the core changes a text before encoding it; used only if `is_direct`."""
         return self.engine.rules(self.specials.matcher(allowed_special, disallowed_special))
 
     def encode(
@@ -148,7 +148,7 @@ class TextEncoder:
     def _encode_all(
         self, texts: list[Text], matcher: SpecialMatcher, errors: str, n_threads: int
     ) -> list[list[int]]:
-        """The ids of each text; each large text is shared between all threads."""
+        """The ids of each text; each large text is split among all threads."""
         large = []
         if n_threads > 1:
             large = [i for i, text in enumerate(texts) if size_of(text) >= LARGE]
@@ -225,7 +225,9 @@ def text_view(text: Any) -> Any:
 
 
 def check_budget(name: str, value: Any, least: int = 0) -> int:
-    """`value` as an int. Raises TypeError if it is not an integer, ValueError below `least`."""
+    """`value` as an int. Raises TypeError if it is not an integer, and ValueError if it is below
+    `least`.
+    """
     try:
         if isinstance(value, bool):
             raise TypeError

@@ -34,7 +34,7 @@ class Trace(NamedTuple):
     """The state of tracing between two chunks. Immutable."""
 
     source: SourceText = BEGIN
-    held: tuple[int, ...] = ()  # ids that are certain, but whose spans may grow
+    held: tuple[int, ...] = ()  # final ids whose spans may still grow
     held_spans: tuple[tuple[int, int], ...] = ()  # their spans in the core's text
     pending: int = 0  # pending bytes, including removed ones that are in no span yet
 
@@ -64,7 +64,8 @@ class Tracer:
     ) -> tuple[IdArray, Offsets, Trace]:
         """(ids, spans in `unit`, the new trace). Raises like `Tail.encode`.
 
-        tail: advances past the chunk. trace: before the chunk. chunk: text, a Prompt or a t-string.
+        tail: advances past the chunk. trace: that before the chunk. chunk: text, a Prompt or a
+        t-string.
         """
         errors = self._errors
         prompt = prompt_of(chunk)

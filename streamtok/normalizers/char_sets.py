@@ -46,7 +46,7 @@ def ranges_of_characters(characters: Iterable[str]) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def lower_case_pairs() -> dict[str, str]:
-    """Capital letters newer than Unicode 13.0, with their small letters."""
+    """Uppercase letters newer than Unicode 13.0, with their lowercase letters."""
     pairs = (pair.split(":") for pair in _lines()["lower"].split())
     return {chr(int(upper, 16)): chr(int(lower, 16)) for upper, lower in pairs}
 
@@ -55,7 +55,8 @@ def one_of(ranges: Iterable[tuple[int, int]]) -> str:
     """A regular expression for one character of `ranges` that `re` matches fast.
 
     `re` has a bitmap for the basic plane, but tries all ranges beyond it for each character of the
-    text: a hundred times slower. So these are in a look-behind, tried after such characters only.
+    text, which is a hundred times slower. So those ranges are in a look-behind that is tried only
+    after characters beyond the plane.
     """
     ranges = list(ranges)
     low = [(first, min(last, 0xFFFF)) for first, last in ranges if first < 0x10000]

@@ -47,7 +47,7 @@ class CharacterStep(Step):
         self._ranges = tuple(ranges)
 
     def become(self, char: str) -> str:
-        """The replacement of one of the characters; by default, none."""
+        """The replacement of one of the characters; by default, it is removed."""
         return ""
 
     def interest(self) -> Interest:
@@ -58,13 +58,13 @@ class CharacterStep(Step):
 
 
 class Lowercase(CharacterStep):
-    """Each character becomes its small letter, by Unicode 17.0, whatever its neighbours are.
+    """Each character becomes its lowercase letter in Unicode 17.0, whatever its neighbours are.
 
-    So a capital sigma never becomes a final sigma, unlike with `str.lower` at the end of a word.
+    So a capital sigma never becomes a final sigma; with `str.lower`, it does at the end of a word.
     """
 
     __slots__ = ()
-    growth = Growth(1.5)  # capital A with a stroke has two bytes, its small letter three
+    growth = Growth(1.5)  # capital A with a stroke has two bytes, the lowercase letter three
 
     def __init__(self) -> None:
         super().__init__(_capitals())
@@ -162,7 +162,7 @@ def _pattern(ranges: tuple[tuple[int, int], ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _capitals() -> Ranges:
-    """The characters with a small letter; all are in the first two planes."""
+    """The characters with a lowercase letter; all are in the first two planes."""
     points = np.delete(np.arange(0x20000, dtype="<u4"), 0x130)  # which becomes two characters
     text = points.tobytes().decode("utf-32-le", "surrogatepass").lower()
     small = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")

@@ -1,10 +1,10 @@
 """SentencePiece's `precompiled_charsmap`: keys and their replacements.
 
 A map contains the size of its trie in bytes, the trie, and zero-terminated replacements. The trie
-is a double array of the library Darts: little-endian 32-bit units, first that of the root. A unit
-says where the children of its node are. Its lowest byte is the byte that leads to the node. If bit
-8 is set, a key ends here; then the unit at the base of the children, without its highest bit, is
-the offset of the replacement.
+is a double array of the library Darts: little-endian 32-bit units, of which the first is the
+root's. A unit says where the children of its node are. Its lowest byte is the byte that leads to
+the node. If bit 8 is set, a key ends here; then the unit at the base of the children, without its
+highest bit, is the offset of the replacement.
 
 Maps are not trusted: references outside the array or the replacements raise an error, as do more
 keys than any real map has, which indicate a cycle of nodes.
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 __all__ = ["read_charsmap"]
 
-MOST_NODES = 1 << 20  # at one depth of the trie; also the most keys. Real maps have 100 000
+MOST_NODES = 1 << 20  # at one depth of the trie, and the most keys; real maps have 100 000
 MOST_TEXT = 1 << 24  # characters of all replacements, each counted once
 _LABEL = 0x800000FF
 _LEAF = 1 << 8
@@ -31,8 +31,8 @@ Numbers = npt.NDArray[np.int64]
 def read_charsmap(data: bytes, longest: int, is_whole: bool = False) -> dict[str, str]:
     """The keys of up to `longest` bytes with their replacements, in order of length in bytes.
 
-    is_whole: also refuse longer keys. Raises ValueError for a damaged map. Takes about 50 ms for
-    keys of up to 5 bytes of one of SentencePiece's maps, 0.5 s for all its keys.
+    is_whole: refuse a map with longer keys. Raises ValueError for a damaged map. Takes about 50 ms
+    for keys of up to 5 bytes of one of SentencePiece's maps, and 0.5 s for all its keys.
     """
     units, texts = _parts(data)
     found: dict[str, str] = {}

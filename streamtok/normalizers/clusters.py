@@ -1,8 +1,8 @@
 """Find where extended grapheme clusters begin (UAX #29, Unicode 17.0), character by character.
 
-A *state* is a number with all that the rules need to know of the text so far: the kind of the last
-character and, where it matters, whether the text ends with a pictograph that a joiner may join to
-another, a consonant that is linked to the next one, or half a flag.
+A *state* is a number that holds all that the rules need to know about the text so far: the kind of
+the last character and, where it matters, whether the text ends with a pictograph that a joiner may
+join to another, a consonant that is linked to the next one, or half a flag.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def joiners() -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def _numbers() -> dict[str, int]:
-    """The number of each character that is not plain OTHER, except for Hangul syllables."""
+    """The number of each character that is not plain OTHER, except Hangul syllables."""
     found = {"\r": CR, "\n": LF, "\u200d": ZWJ}
     for name, kind in _KINDS.items():
         for low, high in ranges_of(f"cluster_{name}"):

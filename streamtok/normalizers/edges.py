@@ -26,7 +26,7 @@ _RUN = re.compile("  +")
 
 class MetaspaceText(Step):
     """Each space becomes `replacement`, which is also prepended to a text that does not begin with
-    it. prepend_scheme: "always", "never", or "first", for the first segment of a stream only.
+    it. prepend_scheme: "always", "never", or "first" (only in the first segment of a stream).
     """
 
     __slots__ = ("growth", "replacement", "scheme", "spec")
@@ -101,7 +101,7 @@ class Strip(Step):
 class JoinedSpaces(Step):
     """Removes extra spaces, like SentencePiece with `remove_extra_whitespaces`.
 
-    Spaces at the start are removed, and spaces and U+2581 at the end. Each run of spaces becomes
+    Spaces at the start are removed, as are spaces and U+2581 at the end. Each run of spaces becomes
     one space. After that, each U+2581 becomes a space.
     """
 

@@ -1,15 +1,16 @@
 """Elements: the pieces of text from which the core learns its table of a sequence of steps.
 
 At a step, there is a *border* between two characters if neither side affects the result of the
-other (`Step.apply`). A *caring* step is one that does not have borders everywhere. An *element* is
-a smallest piece of text whose ends are borders at all steps; each step sees the result of the steps
-before it. The steps process an element once, and the core stores the result with the *bits* of the
-element. At caring step i, bit i of `joins` says whether the text then begins with a character that
-joins, and bit i of `holds` whether it ends with one that holds. The core merges neighbours that
-such bits connect, and asks for both together. So one table serves any sequence of steps.
+other (`Step.apply`). A *context-sensitive* step is one that does not have borders everywhere. An
+*element* is a smallest piece of text whose ends are borders at all steps; each step sees the result
+of the steps before it. The steps process an element once, and the core stores the result with the
+*bits* of the element. For context-sensitive step i, bit i of `joins` says whether the text that the
+step gets begins with a character that joins, and bit i of `holds` whether it ends with one that
+holds. The core merges neighbours that such bits connect, and asks for both together. So one table
+serves any sequence of steps.
 
-An element that is empty before a caring step has no border before it; at the start of a segment, it
-has none after it.
+An element that is empty before a context-sensitive step has no border before it. At the start of a
+segment, it has none after it, either.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ Row = tuple[int, int]
 
 MOST_CARING = 8
 SAME = -1
-# As in the core. GONE: the element is empty at some step; EMPTY: and begins a segment; LATER: text
-# was removed before its result, which therefore is not the first of the stream.
+# As in the core. GONE: the element is empty at some step. EMPTY: it also begins a segment. LATER:
+# text was removed before its result, which is therefore not the first of the stream.
 JOINS_ANY, HOLDS_ANY, EMPTY, LATER, GONE = 4, 8, 16, 32, 64
 _MOST_PEELED = 16  # characters of a piece
 _LONGEST_PEELED = 512  # characters of an element
@@ -67,7 +68,7 @@ class _StepContext:
     """A step, and the characters whose neighbours matter to it."""
 
     def __init__(self, step: Step, bit: int) -> None:
-        """bit: 0 if the step is not a caring one."""
+        """bit: 0 if the step is not context-sensitive."""
         interest = step.interest()
         self.apply = step.apply
         self.bit = bit
@@ -100,14 +101,14 @@ class Elements:
         self.asks_for_begin = any(one.at_begin for one in interests)
         self.asks_for_end = any(one.at_end for one in interests)
         self.joins_any = any(one.joins_any for one in interests)
-        # Characters that may change, join the text before them, or hold any text after them,
+        # Characters that may change, join the text before them, or hold any text after them.
         self.learned = CodePoints(
             *(one.changes for one in interests),
             *(one.joins for one in interests),
             *(one.joins_any for one in interests),
             *(one.holds_any for one in interests),
         ).ranges
-        # and for each caring step, the characters that hold.
+        # For each context-sensitive step, the characters that hold.
         self.holds = [one.holds for one in interests if one.has_neighbours]
 
     def ask(self, source: str, where: int) -> Element:
@@ -169,7 +170,7 @@ class Elements:
     def _pieces(self, source: str, where: int, text: str) -> Iterator[tuple[str, str]]:
         """(text, source) of the smallest pieces that make up `text`, the last one first.
 
-        Each piece, processed by itself, becomes its text.
+        Each source, processed by itself, becomes the text paired with it.
         """
         is_later = bool(where & FIRST and self._removes_start(source, where))
         while 1 < len(source) <= _LONGEST_PEELED and text and text != source:

@@ -1,14 +1,14 @@
-"""Unicode's normalization forms (UAX #15), by Unicode 9.0 as in `tokenizers`.
+"""Unicode's normalization forms (UAX #15), as defined in Unicode 9.0, which `tokenizers` uses.
 
 There are four kinds of characters. A character that *joins* may combine with the text before it, or
-move before it: combining marks, and letters that compose with the letter before them. All others
-have a border before them that nothing crosses. A character that *changes* does so by itself. A
-character that *opens* may combine with a joining character after it. All others are inert. So a
-text is normalized run by run, where a run is a character and the joining characters after it.
+move before it: combining marks, and letters that compose with the letter before them. Before any
+other character, there is a border that nothing crosses. A character that *changes* does so by
+itself. A character that *opens* may combine with a joining character after it. The rest are inert.
+So a text is normalized run by run, where a run is a character and the joining characters after it.
 
-Python's `unicodedata` normalizes the runs. It has characters newer than Unicode 9.0, but these are
-inert in the tables, so no run contains them; and a text that it calls normalized is also normalized
-by Unicode 9.0.
+Python's `unicodedata` normalizes the runs. It knows characters newer than Unicode 9.0, but these
+are inert in the tables, so no run contains them. A text that it considers normalized is normalized
+in Unicode 9.0, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .step import Interest, Step
 __all__ = ["Form"]
 
 FormName = Literal["NFC", "NFD", "NFKC", "NFKD"]
-LONG = 32  # characters; longer runs are sorted here, as Python takes quadratic time
+LONG = 32  # characters; longer runs are sorted here, since Python takes quadratic time
 
 
 @lru_cache(maxsize=4)

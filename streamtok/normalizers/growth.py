@@ -17,7 +17,7 @@ from typing import NamedTuple
 __all__ = ["MOST_GROWTH", "Growth", "growth_of", "n_bytes", "ratio"]
 
 MOST_GROWTH = 1024  # bytes of normalized text for a byte of text; known files have 200 at most
-_MOST = 1e30  # weights are capped here, far above, so that products stay finite
+_MOST = 1e30  # weights are capped at this far larger value, so that products stay finite
 
 
 class Growth(NamedTuple):

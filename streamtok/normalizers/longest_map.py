@@ -36,8 +36,8 @@ class _Map:
         self.symbols = frozenset(symbols)
         self.key_prefixes = {key[:n] for key in self.keys for n in range(1, len(key))}
         self.symbol_prefixes = {key[:n] for key in symbols for n in range(1, len(key))}
-        # The next offset where a key or symbol may begin: one with a single character, or the first
-        # character of a longer one, followed by a possible second character.
+        # The next offset where a key or symbol may begin: a single character, or the first
+        # character of a longer one followed by a possible second character.
         names = [*self.keys, *symbols]
         single = one_of(ranges_of_characters({name for name in names if len(name) == 1}))
         first = one_of(ranges_of_characters({name[0] for name in names if len(name) > 1}))

@@ -108,7 +108,7 @@ class Normalizer:
         return self._steps
 
     def normalize(self, text: str, is_first: bool = True) -> str:
-        """The result for a whole segment. is_first: it is the first of its stream."""
+        """The result for a whole segment. is_first: whether it is the first of its stream."""
         return self.apply(text, BEGIN | FIRST * is_first | END)
 
     def apply(self, text: str, where: int = WHOLE) -> str:

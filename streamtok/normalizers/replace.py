@@ -48,7 +48,7 @@ class Replace(Step):
 
 
 class ReplaceRuns(Step):
-    """Each run that `regex` matches becomes `new`. Raises ValueError for other kinds of `regex`."""
+    """Each run that `regex` matches becomes `new`. Raises ValueError for an unsupported `regex`."""
 
     __slots__ = ("_is_each", "_least", "_members", "_run", "growth", "new", "regex", "spec")
 

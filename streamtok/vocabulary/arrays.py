@@ -19,7 +19,7 @@ MAX_TOTAL_BYTES = 2**32 - 1  # offsets are 32 bits wide
 def frozen(array: NDArray[Any], dtype: Any = np.uint32) -> NDArray[Any]:
     """A read-only copy of a flat array of this type, or the array itself if it is immutable.
 
-    Raises TypeError for another type or shape.
+    Raises TypeError for a different type or shape.
     """
     if array.dtype != dtype or array.ndim != 1:
         kind = np.dtype(dtype)

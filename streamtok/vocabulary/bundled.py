@@ -3,8 +3,8 @@
 `tools/pack_vocabularies.py` writes these files.
 
 A bundled file has a header, two arrays of little-endian uint32, and spelled-out bytes. The arrays
-have one entry for each token, in order of rank: the numbers of the two tokens that merge to it, its
-left part and its right part. A token that is not made of two earlier tokens is spelled out: its
+have one entry for each token, in order of rank: the numbers of the two tokens that merge into it,
+its left part and its right part. A token that is not made of two earlier tokens is spelled out: its
 left entry is 2**32 - 1, its right entry is its length, and its bytes follow the arrays. Ids are
 0 … n - 1. The CRC covers everything after it, so a flipped bit is detected.
 
@@ -87,7 +87,7 @@ _RUNS = range(2, 26)
 
 
 def load_p50k() -> Vocabulary:
-    """p50k_base and p50k_edit: the tokens of r50k_base, and runs of 2 to 25 spaces after them.
+    """p50k_base and p50k_edit: the tokens of r50k_base, followed by runs of 2 to 25 spaces.
 
     A test compares the result, as a `.tiktoken` file, with the SHA-256 that OpenAI publishes.
     Raises `VocabularyError`, like `load_bundled`.

@@ -32,14 +32,14 @@ class Pieces:
     """The pieces of a model, with their ids. Immutable, and can be pickled.
 
     kind: "WordPiece", "WordLevel", "Unigram", "SentencePiece unigram", or "Merges" for merges of
-    symbols; the pieces are then the pre-tokens that are not merged, but looked up as a whole.
+    symbols, whose pieces are the pre-tokens that are looked up whole instead of merged.
     blob, offsets, ids: the concatenated pieces, in order of their bytes; piece i is
     blob[offsets[i]:offsets[i + 1]]. unknown: the id of a pre-token without pieces (Unigram: of a
     run of characters), or 0xFFFFFFFF if such text is an error. WordPiece only: prefix, of pieces
     that are not the first of their pre-token; most_characters, above which a pre-token is unknown.
     Both kinds of unigram: scores, by id; byte_ids, for the bytes of unknown text.
 
-    stages: applied to each pre-token first, as a text of its own (`_core/models/stages.pxi`):
+    stages: applied first, to each pre-token as a text of its own (`_core/models/stages.pxi`):
     ("Split", pattern, behavior), ("ByteLetters",), ("MetaspaceText", replacement, scheme). For
     "Merges", the last stage is ("Symbols", names, prefix, suffix, unknown, fuses, has_fallback).
     names: the texts of symbols, by number. prefix: of all characters but the first of a pre-token;
@@ -87,7 +87,7 @@ class Pieces:
 
     @classmethod
     def of_ids(cls, kind: str, ids: Mapping[str, int], unknown: int, **more: Any) -> Pieces:
-        """From the id of each piece; more: further arguments of the class."""
+        """Made from the id of each piece; more: further arguments of the class."""
         return cls(kind, *_in_order(ids), unknown, **more)
 
     @classmethod

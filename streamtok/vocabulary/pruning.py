@@ -27,11 +27,11 @@ __all__ = ["pruned_vocabulary"]
 def pruned_vocabulary(
     vocabulary: Vocabulary, table: TokenTable, wanted: Collection[int], size: int | None
 ) -> tuple[Vocabulary, npt.NDArray[np.uint32]]:
-    """The pruned vocabulary, and the kept old ids, increasing: the index of each is its new id.
+    """The pruned vocabulary, and the kept old ids, sorted: the index of each is its new id.
 
-    Single bytes and the parts of wanted tokens are kept, too. wanted: ids, also some that are not
-    in the table. size: if given, the first other tokens are kept until there are so many ids.
-    Raises ValueError if `size` is too small.
+    Single bytes and the parts of wanted tokens are kept, too. wanted: ids, including some that are
+    not in the table. size: if given, the first of the other tokens are kept, too, as far as this
+    number of ids allows. Raises ValueError if `size` is too small.
     """
     is_byte = np.diff(vocabulary.offsets) == 1
     parts = list(zip(*(side.tolist() for side in table.parts()), strict=True))
@@ -69,7 +69,7 @@ def pruned_vocabulary(
 
 
 def _needed(number: int, parts: list[tuple[int, int]], kept: set[int]) -> set[int]:
-    """The numbers of the token `number` and all its parts that are not yet in `kept`."""
+    """The numbers of the token `number` and of all its parts that are not yet in `kept`."""
     needed: set[int] = set()
     waiting = [number]
     while waiting:

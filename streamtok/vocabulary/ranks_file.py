@@ -35,7 +35,7 @@ def from_base64(field: bytes) -> bytes:
 def loads_tiktoken(data: bytes, source: str = "<bytes>") -> Vocabulary:
     """Read the contents of a `.tiktoken` file.
 
-    Raises `VocabularyError` that names `source` and the line. Costs O(n log n) for n tokens.
+    Raises a `VocabularyError` naming `source` and any bad line. Costs O(n log n) for n tokens.
     """
     ranks = ranks_in(data, source)
     try:
@@ -47,7 +47,7 @@ def loads_tiktoken(data: bytes, source: str = "<bytes>") -> Vocabulary:
 def ranks_in(data: bytes, source: str) -> dict[bytes, int]:
     """The tokens and their ranks, in the order of the file; single bytes may be missing.
 
-    Raises `VocabularyError` that names `source` and the line.
+    Raises a `VocabularyError` naming `source` and any bad line.
     """
     check_lines(data, source)
     ranks: dict[bytes, int] = {}

@@ -48,7 +48,7 @@ def seal(magic: bytes, record: Any, write: Callable[[Any], Any] = builtins_of) -
 def unseal(
     magic: bytes, data: bytes, kind: type[_T], read: Callable[[type, Any], Any] = array_of
 ) -> _T:
-    """The record, of type `kind`. Raises ValueError for damaged contents, or another kind of file.
+    """The record, of type `kind`. Raises ValueError for damaged contents or the wrong kind of file.
 
     read: the inverse of `write` in `seal`, called with the type of the field and the stored value.
     """

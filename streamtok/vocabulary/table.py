@@ -36,7 +36,7 @@ class Vocabulary:
     token's id is its rank. Other vocabularies (`formats/merge_lists.py`) list their tokens in the
     order of the merges that make them, with ids in any order, and add some of these:
 
-    - `lefts`: where each token divides into the two parts that merge to it;
+    - `lefts`: where each token divides into the two parts that merge into it;
     - `byte_ids`: the ids of single bytes, for tokens without an id of their own;
     - `ties`: groups of tokens with the same priority;
     - `decode_only`: ids that can be decoded, but that no text is encoded to.
@@ -79,10 +79,10 @@ class Vocabulary:
     ) -> None:
         """Check everything that memory safety depends on, then keep the arrays.
 
-        parts: the two tokens that merge to each token, if the caller knows them. They save a
+        parts: the two tokens that merge into each token, if the caller knows them. They save a
         `TokenTable` a search; it checks them against the bytes. Pickles do not include them.
 
-        Duplicate tokens are not detected here. Load tables that may have some with `from_ranks`,
+        Duplicate tokens are not detected here: load tables that may have some with `from_ranks`,
         `loads_tiktoken` or `merge_lists.from_rows`. Raises `VocabularyError`, and `TypeError` for
         wrong types.
         """
@@ -275,7 +275,7 @@ def _check_bytes(present: set[int]) -> None:
 def _check_arrays(
     tokens: bytes, offsets: NDArray[np.uint32], ids: NDArray[np.uint32], is_plain: bool
 ) -> None:
-    """Raise for inconsistent arrays, impossible token lengths and missing bytes.
+    """Raise an exception for inconsistent arrays, impossible token lengths and missing bytes.
 
     is_plain: the ids are ranks, so they must increase.
     """
