@@ -2,8 +2,8 @@
 
 Most programs encode all of the text with tiktoken, cut the list of ids, and decode the rest. For
 chunks, LangChain's splitters and semchunk are compared, too, if installed (the extra `bench`). If
-their answer is right, ours must be the same, or nothing is timed; otherwise the last column names
-the error. Times are medians of processor time.
+their answer is right, ours must be the same, or nothing is timed; otherwise, the last column names
+their error. Times are medians of processor time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PART = 1_000_000  # characters of text for the splitters
 
 
 class Row(NamedTuple):
-    """Two ways to one answer. wrong: the error in theirs, if it differs from ours."""
+    """Two ways to the same answer. wrong: the error in theirs, if it differs from ours."""
 
     what: str
     ours: Callable[[], Any]

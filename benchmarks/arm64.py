@@ -25,7 +25,7 @@ _PACKAGES = [
     *(f"{_PYTHON}-dev", "libc6", "libexpat1", "zlib1g", "libgcc-s1", "libstdc++6", "libssl3"),
     *("libffi8", "libbz2-1.0", "liblzma5", "libuuid1", "libcrypt1"),
 ]
-_COUNTED = 999_999  # an unused system call number: a request to the plugin
+_COUNTED = 999_999  # an unused system call number, which signals the plugin
 
 # The API of qemu's plugins; no package has its header.
 PLUGIN = r"""

@@ -62,7 +62,7 @@ void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); }
 Count = tuple[str, str, str]  # encoding, text, door: the key of a figure
 
 
-# In the process that is counted.
+# Used in the process that is counted.
 
 
 def _feed(encoding: Any, chunks: list[bytes]) -> None:

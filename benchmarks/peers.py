@@ -2,9 +2,9 @@
 
 Each peer is loaded from streamtok's own packed tables, written by `write_assets` into a temporary
 folder in the format that the peer reads, or from its bundled tables, but never from a network. A
-model is a vocabulary with a given `tokenizer.json`, which is copied into a folder of its name
-there. A mode is a way to call a peer that its documentation describes: the default one, and the
-best ones for flat ids (an array or bytes without a Python object per token) and for a list.
+model is a vocabulary with a given `tokenizer.json`, which is copied into a folder with the model's
+name there. A mode is a way to call a peer that its documentation describes: the default one, and
+the best ones for flat ids (an array or bytes without a Python object per token) and for a list.
 
 To add a peer, add one row to PEERS. Whether its ids are equal is tested, not declared.
 """

@@ -1,4 +1,4 @@
-"""Shared by all commands: contenders in turns, processes of their own, tables."""
+"""What all commands share: contenders that take turns, processes of their own, tables."""
 
 from __future__ import annotations
 

@@ -80,9 +80,9 @@ class StreamEncoder(FastStreamEncoder):
 
         errors: "strict" raises UnicodeDecodeError with the offset in the stream, "replace" is
         `bytes.decode("utf-8", "replace")`, and "surrogateescape" keeps every byte.
-        add_special_tokens: the first call also returns the template's ids before a text, and the
-        final call those after it. Raises UnsupportedPatternError if the pre-tokenization pattern
-        has no tables.
+        add_special_tokens: the first call also returns the template's ids that precede a text, and
+        the final call those that follow it. Raises UnsupportedPatternError if the pre-tokenization
+        pattern has no tables.
         """
         check_policy(errors)
         if max_pending is None:
@@ -141,9 +141,9 @@ class StreamEncoder(FastStreamEncoder):
     ) -> tuple[IdArray, npt.NDArray[np.int64]]:
         """(ids, spans): as `Encoding.encode_with_offsets`; offsets count from the stream's start.
 
-        This must be the first call to the stream, since counting begins with the first chunk; it
-        makes every call slower. Such a stream can be copied, but not saved or pickled. If the
-        encoding changes text, the last id is held back: text that follows may be removed, which
+        This must be the first call to the stream, since counting begins with the first chunk.
+        Counting makes every call slower. Such a stream can be copied, but not saved or pickled. If
+        the encoding changes text, the last id is held back: text that follows may be removed, which
         makes its span longer. The ids of `add_special_tokens` have empty spans at the start and
         end. Raises ValueError if the stream already has text.
 

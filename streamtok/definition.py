@@ -153,7 +153,7 @@ class Definition:
         return self.engine, self.encoder, self.pattern, self.specials, self.rules
 
     def check_byte_level(self, done: str) -> None:
-        """Raise VocabularyError unless this is byte-level BPE. done: such as "extended"."""
+        """Raise VocabularyError unless this is byte-level BPE. done: a word such as "extended"."""
         model = self.vocabulary.model
         if model is not None or self.vocabulary.byte_ids is not None:
             kind = "BPE of characters" if model is None else model.kind

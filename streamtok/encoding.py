@@ -618,8 +618,8 @@ class Encoding(FastEncoding):
         )
 
     def fits(self, text: AnyText, max_tokens: int, **settings: Any) -> bool:
-        """bool: whether the text, a Prompt, or an iterable of a text's chunks has at most
-        `max_tokens` ids. Chunks may be Prompts if the first one is.
+        """bool: whether a text, a Prompt, or an iterable of chunks has at most `max_tokens` ids in
+        all. Chunks may be Prompts if the first one is.
 
         Reads no further than it must. max_tokens: 0 or more. settings: allowed_special,
         disallowed_special, errors, add_special_tokens (counts the template's ids, too).
@@ -765,7 +765,7 @@ class Encoding(FastEncoding):
         """TextTokens: the tokens of a text for display: boxes in a notebook, bars with print().
 
         Each has its id, bytes, rank and span; `as_json()` returns plain values. By default, special
-        tokens in the text are plain text. Raises as `encode_with_offsets`.
+        tokens in the text are plain text. Raises what `encode_with_offsets` raises.
 
         >>> print(enc.show("hello world"))
         hello|·world

@@ -27,7 +27,7 @@ _CACHES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 
 def read_file(blobpath: str) -> bytes:
-    """bytes: the contents of a path or URL. Raises OSError, MissingLibraryError."""
+    """bytes: the contents of a path or URL. Raises OSError and MissingLibraryError."""
     return read_whole(blobpath) if is_url(blobpath) else read_bytes(blobpath)
 
 

@@ -34,7 +34,7 @@ def encode(
     address: of a running cluster, as for `ray.init`; None: the cluster that the environment names,
     or this machine; "local": this machine. An existing connection to a cluster is used. The output
     folder, the inputs and the vocabulary file, if there is one, must be the same files on all
-    nodes. Raises as `run_parts` and `streamtok.commit`.
+    nodes. Raises what `run_parts` and `streamtok.commit` raise.
     """
     plan.save()
     run_parts(plan, missing_parts(plan), address, advance=advance)

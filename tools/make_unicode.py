@@ -56,8 +56,8 @@ SCRIPTS = """
     Vai Warang_Citi Yi
 """
 
-# Where tiktoken's engine and `regex` disagree, tiktoken wins. This happens once: in `regex`, the
-# dotted and dotless i of Turkish are case variants of i and I; in Rust they are not.
+# Where tiktoken's engine and `regex` disagree, tiktoken wins. There is one such case: in `regex`,
+# the dotted and dotless i of Turkish are case variants of i and I; in Rust they are not.
 FOLD_OVERRIDES = {"i": "iI", "I": "iI", "\u0130": "\u0130", "\u0131": "\u0131"}
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]

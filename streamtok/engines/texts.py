@@ -82,7 +82,7 @@ class TextEncoder:
         num_threads: int = 1,
         max_tokens: int | None = None,
     ) -> Any:
-        """The ids of a text in the form of `output`. Raises like `Encoding.encode`."""
+        """The ids of a text in the form of `output`. Raises what `Encoding.encode` raises."""
         matcher = self.specials.matcher(allowed_special, disallowed_special)
         if errors != "strict":
             check_policy(errors)

@@ -62,7 +62,7 @@ class Tracer:
         unit: str,
         limit: int,
     ) -> tuple[IdArray, Offsets, Trace]:
-        """(ids, spans in `unit`, the new trace). Raises like `Tail.encode`.
+        """(ids, spans in `unit`, the new trace). Raises what `Tail.encode` raises.
 
         tail: advances past the chunk. trace: that before the chunk. chunk: text, a Prompt or a
         t-string.

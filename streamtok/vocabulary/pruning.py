@@ -30,8 +30,8 @@ def pruned_vocabulary(
     """The pruned vocabulary, and the kept old ids, sorted: the index of each is its new id.
 
     Single bytes and the parts of wanted tokens are kept, too. wanted: ids, including some that are
-    not in the table. size: if given, the first of the other tokens are kept, too, as far as this
-    number of ids allows. Raises ValueError if `size` is too small.
+    not in the table. size: if given, other tokens are kept in order until the next would make more
+    than `size` ids. Raises ValueError if `size` is too small.
     """
     is_byte = np.diff(vocabulary.offsets) == 1
     parts = list(zip(*(side.tolist() for side in table.parts()), strict=True))
