@@ -1,6 +1,6 @@
 """Parsers for argument values: sizes, counts, seconds, addresses, delimiters and permissions.
 
-Each parses the text of one argument. An ArgumentTypeError says what was expected.
+Each parses the text of one argument, or raises an ArgumentTypeError that says what was expected.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_tcp_address(text: str) -> tuple[str, int]:
-    """Parse HOST:PORT into host and port. An IPv6 host is in brackets; no host is DEFAULT_HOST.
+    """Parse HOST:PORT into host and port.
+
+    An IPv6 host is written in brackets. If the host is empty, it is DEFAULT_HOST.
 
     >>> parse_tcp_address("localhost:7654"), parse_tcp_address("[::1]:80"), parse_tcp_address(":0")
     (('localhost', 7654), ('::1', 80), ('127.0.0.1', 0))

@@ -1,7 +1,7 @@
 """Encodes documents that arrive in parts, each as a stream of its own, on one or more threads.
 
-Text that can be encoded independently becomes a task: a list of whole documents, a buffer that
-holds many (`_core/texts/delimited.pxi`), or the segment of a long document between two clean cuts
+Text that can be encoded independently becomes a task: a list of whole documents, a buffer of many
+documents (`_core/texts/delimited.pxi`), or the segment of a long document between two clean cuts
 (`_core/scan/cuts.pxi`). The stream encodes only the text before the first cut and after the last
 one, yet its state after a group of parts is the same as if it had encoded all of them.
 
@@ -49,8 +49,8 @@ _NO_END: EndArray = np.empty(0, np.int64)
 class Encoded(NamedTuple):
     """Encoded text. ids: uint32 [n]. ends: int64, the indexes in `ids` where documents end.
 
-    bytes: size of the text. mask: only for conversations, one byte per id: 1 if the assistant wrote
-    it, else 0.
+    bytes: size of the text. mask: only for conversations, one byte per id, which is 1 if the
+    assistant wrote the id, else 0.
     """
 
     ids: IdArray
@@ -60,7 +60,8 @@ class Encoded(NamedTuple):
 
 
 Result: TypeAlias = "Encoded | Callable[[], Encoded]"
-"""The result of a task, or a function that encodes in order the text that the task could not."""
+"""The result of a task, or a function that encodes, in order, text that the task could not encode.
+"""
 
 
 _NOWHERE = Positions(lambda number: "")
@@ -70,9 +71,9 @@ class DocumentEncoder:
     """Encodes documents that arrive in parts.
 
     prepend, append: ids to put before and after each document; with several ids on one side,
-    documents are encoded one at a time. skip_empty: emit nothing for empty documents, not even
-    these ids. num_threads: encoding threads, including the caller's. conversations: the template,
-    if documents are conversations.
+    documents are encoded one at a time. skip_empty: emit nothing for empty documents, not even the
+    ids of `prepend` and `append`. num_threads: number of encoding threads, including the caller's.
+    conversations: the chat template, if the documents are conversations.
     """
 
     def __init__(
@@ -90,7 +91,8 @@ class DocumentEncoder:
         self._before, self._after = _ids(prepend), _ids(append)
         self._frame = _first(self._before), _first(self._after)
         self._skip_empty = skip_empty
-        # The owner of a task: its group, and the index of its document or None for several.
+        # The owner of a task: the positions of its group of parts, and the index of its document
+        # (None if it has several).
         self._pool: OrderedPool[Result, tuple[Positions, int | None]]
         self._pool = OrderedPool(num_threads)
         encoding = stream.encoding
@@ -98,29 +100,31 @@ class DocumentEncoder:
         has_simple_frame = max(len(self._before), len(self._after)) < 2
         self._matcher = stream.matcher
         texts = encoding.definition.texts
-        # Documents can be tasks.
+        # Whether whole documents can become tasks.
         self._takes_whole = has_simple_frame and texts.is_direct and conversations is None
         self._rules = encoding.definition.engine.rules(self._matcher)
         self._cuts = texts.cuts if has_simple_frame else None
         self._positions = _NOWHERE  # of the documents in the group of parts added last
         self._index = 0  # of the open document in that group, or else of the next one
-        self._refused: int | None = None  # the document that failed in a task of several
+        self._refused: int | None = None  # index of the document that failed in a task of several
         self.is_open = False  # a document has begun and not ended
         self.documents = 0  # in the results taken so far
         self.bytes = 0  # in the results taken so far
         self.failed_position: str | None = None  # of the document that could not be encoded
 
     def release(self) -> None:
-        """Free the caches and end all threads. The encoder still works, more slowly at first."""
+        """Free the caches and end all threads. The encoder can still be used, but is slower at
+        first.
+        """
         self._pool.close()
         self._encoder.release()
 
     def encode(
         self, parts: Sequence[Part], positions: Positions = _NOWHERE
     ) -> tuple[IdArray, EndArray]:
-        """Encode the parts; return their ids (uint32), and the indexes where documents end (int64).
+        """Encode the parts; return their ids (uint32) and the indexes where documents end (int64).
 
-        Raises the errors of StreamEncoder.encode, with offsets in the document.
+        Raises the errors of StreamEncoder.encode, with offsets relative to the document.
         """
         self.add(parts, positions)
         found: list[IdArray] = []
@@ -142,14 +146,16 @@ class DocumentEncoder:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether to take a result now: it is ready, or all threads have enough work."""
+        """Whether a result should be taken now: one is ready, or all threads have enough work."""
         n = self._pool.num_threads
         return self._pool.is_first_done or len(self._pool) > (_AHEAD * n if n > 1 else 2)
 
     def add(self, parts: Sequence[Part], positions: Positions = _NOWHERE) -> None:
-        """Start to encode the parts; `take` returns their ids. positions: for `failed_position`.
+        """Start to encode the parts; `take` returns their ids. positions: names the documents, for
+        `failed_position`.
 
-        Raises the errors of StreamEncoder.encode. Results of earlier parts can still be taken.
+        Raises the errors of StreamEncoder.encode; the results of earlier parts can still be taken
+        afterwards.
         """
         self._positions = positions
         self._index = first = 0
@@ -293,7 +299,7 @@ class DocumentEncoder:
         self._add_ids(ids, _end(ids) if is_end else _NO_END, _utf8_length(text))
 
     def _add_middle(self, text: bytes, is_end: bool) -> bytes:
-        """Submit the segments between cuts; return the text after the last cut, for the stream."""
+        """Encode the text up to its last cut, mostly in tasks; return the rest, for the stream."""
         cuts, matcher, size = self._cuts, self._matcher, len(text)
         if cuts is None:
             return text
@@ -335,7 +341,7 @@ class DocumentEncoder:
         self._pool.add_done(Encoded(ids, ends, size), (self._positions, self._index))
 
     def begin(self) -> None:
-        """Abandon the open document, if there is one. Take all results first."""
+        """Abandon the open document, if there is one. All results must have been taken."""
         self.is_open = False
         self._stream.reset()
 
@@ -345,12 +351,12 @@ class DocumentEncoder:
         self._stream.begin_at(offset)
 
     def end_segment(self) -> None:
-        """At a clean cut, encode the pending bytes of the open document, if any; it stays open."""
+        """Encode the pending bytes of the open document, if there is one, at a clean cut in it."""
         if self.is_open:
             self._add_ids(self._stream.encode_to_numpy(b"", True))
 
     def getstate(self) -> dict[str, Any]:
-        """Return the state to continue from, as JSON values. Take all results first."""
+        """Return the state to continue from, as JSON values. All results must have been taken."""
         return {
             "open": self.is_open,
             "stream": base64.b64encode(self._stream.getstate()).decode(),
@@ -358,9 +364,9 @@ class DocumentEncoder:
         }
 
     def setstate(self, state: dict[str, Any]) -> None:
-        """Continue from a state that `getstate` returned. Raises StateError.
+        """Continue from a state that `getstate` returned. Raises StateError if it does not fit.
 
-        The encoder that saved it may treat special tokens and invalid UTF-8 differently.
+        The encoder that saved it may have treated special tokens and invalid UTF-8 differently.
         """
         self._stream.setstate_of(base64.b64decode(state["stream"]), state["policy"])
         self.is_open = state["open"]
@@ -369,7 +375,7 @@ class DocumentEncoder:
 def explain(error: Exception, where: str) -> str:
     """Return the message of an error, with the command's options that would accept the text.
 
-    where: the document or input, named first unless the error names it.
+    where: the document or input, with which the message begins unless the error already names it.
     """
     if isinstance(error, UnicodeDecodeError):
         what = (

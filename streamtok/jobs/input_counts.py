@@ -1,7 +1,8 @@
 """Counts the pre-tokens of inputs, for training.
 
-Parts of an input are collected in batches, so that the trainer's threads have enough to do. Small
-documents are counted many at a time, a long document as a stream.
+The parts of an input are collected in batches, so that the trainer's threads have enough to do.
+Documents that arrive whole are counted many at a time; a document that arrives in pieces is counted
+as a stream.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def count_inputs(
     """Count the texts of the inputs, one after another; return the number of documents.
 
     is_split: an input may hold several documents. advance: called with the bytes read so far and
-    the total size of the inputs, 0 if unknown. Raises StreamtokError with the position of invalid
-    text; OSError.
+    the total size of the inputs (0 if unknown). Raises the errors of the inputs, and a
+    StreamtokError that gives the position of invalid text.
     """
     sizes = [one.size for one in inputs]
     total = 0 if None in sizes else sum(size or 0 for size in sizes)
@@ -69,7 +70,8 @@ def _batches(groups: Iterable[Sequence[Part]]) -> Iterator[list[Part]]:
 class _DocumentCounter:
     """Feeds the documents of an input to a trainer.
 
-    documents: the number that have ended. is_open: the next part continues a document.
+    documents: number of documents that have ended. is_open: whether the next part continues a
+    document.
     """
 
     def __init__(self, trainer: Trainer):
@@ -86,7 +88,7 @@ class _DocumentCounter:
         """
         whole: list[str | bytes] = []
         for is_piece, run in itertools.groupby(batch, lambda part: part[1] is False):
-            if is_piece:  # of a document that continues
+            if is_piece:  # pieces of a document that does not end with them
                 self._count_whole(whole)
                 whole = []
                 if not self.is_open:

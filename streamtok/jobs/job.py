@@ -55,8 +55,9 @@ _RECOVERY = "recovery after a crash"
 class EncodeJob(LiveReading):
     """The options of `streamtok encode`.
 
-    encoding: a name or a vocabulary file. prepend, append: ids or names of special tokens, which
-    `resolve` replaces by ids. digest: of encoding and chat template, set by `resolve`.
+    encoding: a name or a vocabulary file. prepend, append: ids, or names of special tokens, which
+    `resolve` replaces with ids. digest: that of the encoding and the chat template, which `resolve`
+    sets.
     """
 
     encoding: str = said("-e --encoding NAME", default="cl100k_base")
@@ -189,10 +190,12 @@ class EncodeJob(LiveReading):
         return self.ray is not None or self.task is not None
 
     def resolve(self, loaded: Encoding, output: str) -> EncodeJob:
-        """Return the job with format, digest, and ids in place of names of special tokens.
+        """Return the job with its format and digest, and with ids instead of names of special
+        tokens.
 
-        loaded: the encoding. output: its suffix selects the format if no option does. Raises
-        LookupError for an unknown special token, ValueError for a wrong format.
+        loaded: the encoding. output: the file name, whose suffix selects the format if no option
+        does. Raises LookupError for an unknown special token, and ValueError if the suffix is
+        unknown or the format cannot hold the ids or the masks.
         """
         prepend, append = (special_id(one, loaded) for one in (self.prepend, self.append))
         if self.add_special_tokens:
@@ -213,9 +216,10 @@ class EncodeJob(LiveReading):
     # Contents of plans and checkpoints
 
     def as_json(self, *decides: str) -> dict[str, Any]:
-        """The options that affect one of `decides` (by default IDS and UNREAD), by name.
+        """The values of the options that affect one of `decides`, by the name of the option.
 
-        UNREAD includes the encoding's name, for other machines.
+        decides: IDS and UNREAD by default. The digest is always included. If UNREAD is given, so is
+        the name of the encoding, by which other machines load it.
         """
         decides = decides or (IDS, UNREAD)
         row = {one.name: to_json(getattr(self, one.name)) for one, _ in said_fields(self, *decides)}
@@ -224,13 +228,18 @@ class EncodeJob(LiveReading):
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> EncodeJob:
-        """Rebuild a job from `as_json`. Raises KeyError, TypeError, ValueError."""
+        """Rebuild a job from the result of `as_json`.
+
+        Raises KeyError, TypeError or ValueError if an option is missing or has a wrong value.
+        """
         known = {one.name: one for one in fields(cls)}
         names = ["encoding", "digest", *(one.name for one, _ in said_fields(cls, IDS, UNREAD))]
         return cls(**{name: from_json(known[name], row[name]) for name in names})
 
     def difference(self, saved: Mapping[str, Any]) -> tuple[str, str] | None:
-        """The first IDS option that differs from the saved options, in words: (then, now)."""
+        """Describe the first saved option that would change the ids: (then, now); None if none
+        would.
+        """
         for one, option in said_fields(self, IDS):
             before, now = saved.get(one.name), to_json(getattr(self, one.name))
             if before != now:
@@ -261,7 +270,7 @@ class EncodeJob(LiveReading):
         return Family(self.chosen, about, self.chat is not None)
 
     def open_encoding(self) -> Encoding:
-        """Return the encoding, loaded once per process. Raises PlanError if its digest differs."""
+        """Return the encoding, loaded once per process. Raises PlanError if it has changed."""
         found = _opened(self.encoding)
         digest = self._digest_of(found)
         if self.digest and digest != self.digest:
@@ -318,7 +327,10 @@ def _opened_chat(folder: str, loaded: Encoding) -> Conversations:
 def special_id(
     name: str | int | tuple[int, ...] | None, loaded: Encoding
 ) -> int | tuple[int, ...] | None:
-    """Convert a special token or a decimal id to an id; keep other values. Raises LookupError."""
+    """Convert the name of a special token or a decimal id to an id; return other values unchanged.
+
+    Raises LookupError if the name is neither.
+    """
     if not isinstance(name, str):
         return name
     if name in loaded.special_tokens_set:

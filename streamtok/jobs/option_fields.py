@@ -1,8 +1,8 @@
-"""Options that are each defined once, as the annotated fields of a dataclass.
+"""Options, each of which is defined once, as an annotated field of a dataclass.
 
 A field made by `said` defines an option completely: its spelling on the command line, its help, the
 parser of its value, and what it affects. The command's parser (`cli.options`) and the JSON of a job
-are built from the fields. No option is named here.
+are built from the fields. This module does not name any option.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..files import shown
 T = TypeVar("T")
 
 IDS = "ids"  # affects the ids: a job that is continued must have the same value
-UNREAD = "unread"  # affects only text not read yet: may change when a job is continued
+UNREAD = "unread"  # affects only text not read yet: it may change when a job is continued
 NOTHING = "nothing"  # does not affect the ids
 
 _KEY = "option"  # in a field's metadata
@@ -26,9 +26,9 @@ _KEY = "option"  # in a field's metadata
 class Option:
     """One option. usage: its names and a placeholder for the value, as in "-o --output FILE".
 
-    text: its help. decides: IDS, UNREAD or NOTHING. group: its title in the help; further lines
-    describe the group. one_of: options with the same word exclude each other. more: arguments of
-    `ArgumentParser.add_argument`.
+    text: its help. decides: IDS, UNREAD or NOTHING. group: the title of its group in the help;
+    further lines describe the group. one_of: options with the same word exclude each other. more:
+    further arguments for `ArgumentParser.add_argument`.
     """
 
     usage: str
@@ -56,7 +56,7 @@ def said(
     one_of: str | None = None,
     **more: Any,
 ) -> Any:
-    """Make a field for an option; see `Option`. If `text` is empty, commands add it themselves."""
+    """Make a field for an option; see `Option`. If `text` is empty, each command adds its own."""
     option = Option(usage, text, parse, decides, group, one_of, more)
     return field(default=default, metadata={_KEY: option})
 
@@ -93,7 +93,10 @@ def from_json(one: Field[Any], value: Any) -> Any:
 
 
 def in_words(option: str, value: Any) -> str:
-    """Describe an option in words. value: from `to_json`; True for a switch, None if not given."""
+    """Describe an option in words.
+
+    value: from `to_json`; True if a switch was given, None or False if the option was not given.
+    """
     if value is None or value is False:
         return f"without {option}"
     if value is True:

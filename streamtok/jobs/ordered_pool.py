@@ -2,7 +2,7 @@
 
 The thread that owns an `OrderedPool` adds tasks and takes results. While it waits, it runs tasks
 that have not started, so it counts as one of the threads. No thread is idle while there is work,
-and with one thread everything runs in the caller.
+and with one thread everything runs in the caller's thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Owner = TypeVar("Owner")
 
 
 class Task(Generic[Result, Owner]):
-    """A task. work: called once, in any thread. owner: identifies its text, for errors."""
+    """A task. work: called once, in any thread. owner: identifies the task's text, for errors."""
 
     __slots__ = ("_error", "_result", "is_done", "owner", "work")
 
@@ -45,10 +45,13 @@ class Task(Generic[Result, Owner]):
 
 
 class OrderedPool(Generic[Result, Owner]):
-    """Tasks in order. Only `close` may be called from a thread other than the pool's owner."""
+    """A queue of tasks. Other threads than the one that owns it may only call `close`."""
 
     def __init__(self, num_threads: int = 1):
-        """num_threads: working threads, including the owner's. ValueError if not positive."""
+        """num_threads: number of working threads, including the owner's.
+
+        Raises ValueError unless it is positive.
+        """
         self.num_threads = check_threads(num_threads)
         self._tasks: deque[Task[Result, Owner]] = deque()  # in order
         self._waiting: deque[Task[Result, Owner]] = deque()  # not started
@@ -87,11 +90,11 @@ class OrderedPool(Generic[Result, Owner]):
 
     @property
     def owner(self) -> Owner:
-        """The owner of the first task; there must be one."""
+        """The owner of the first task, which must exist."""
         return self._tasks[0].owner
 
     def take(self) -> Result:
-        """Remove the first task and return its result, or raise the exception of its work."""
+        """Remove the first task and return its result, or raise the exception that it raised."""
         first = self._tasks[0]
         while not first.is_done:
             with self._changed:

@@ -2,13 +2,13 @@
 
 The record is an append-only file. Each line is JSON, a tab, and the CRC-32 of the JSON; an
 incomplete last line is ignored. The first line holds everything that the ids depend on: the job and
-fingerprints of the inputs. Each further line (a row) says where a unit ended in the inputs and in
-the output files, which then have at least the lengths in the row. The last line says that only
-publishing the files remains.
+fingerprints of the inputs. Each further line, a row, says where a unit ended in the inputs and in
+the output files; it is written only after the output up to there. The last line of a finished run
+says that the files only need to be published.
 
-Only this user can write the file, so a line with the right CRC is ours, and its fields are not
-checked. The file is beside the real output file, even if the output was given as a symbolic link.
-The caller must hold the locks of the run's outputs (`sinks.locks`).
+Only this user can write the file, so a line with the right CRC is known to be ours, and its fields
+are not checked. The file is beside the real output file, even if the output was given as a symbolic
+link. The caller must hold the locks of the run's outputs (`sinks.locks`).
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def record_path(output: str) -> str:
 class Record:
     """The record at `path`.
 
-    last: the row to continue from; after `load`, its pieces are all those of the open shard. done:
-    names and sizes of the files to publish, once the run is finished.
+    last: the row to continue from; after `load`, it has all pieces of the open shard. done: names
+    and sizes of the files to publish, once the run is finished.
     """
 
     def __init__(self, path: str, job: EncodeJob, inputs: list[dict[str, Any]]):
-        """inputs: fingerprints of the inputs, which with the job determine the output."""
+        """inputs: fingerprints of the inputs. These and the job determine the output."""
         self.path = path
         self._job = job
         self._inputs: list[dict[str, Any]] = json.loads(json.dumps(inputs))
@@ -72,7 +72,8 @@ class Record:
     def load(self) -> None:
         """Read the file, if it exists. `is_begun` tells whether a run can be continued from it.
 
-        Raises CheckpointError if the file is damaged, or if the run had other inputs or options.
+        Raises CheckpointError if the file is damaged, or if its run had different inputs or
+        options.
         """
         try:
             with open(open_own(self.path, os.O_RDONLY), "rb") as file:

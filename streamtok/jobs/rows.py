@@ -61,8 +61,9 @@ class Row:
 
     input, position: the number of the next input, and the position in it (`Input.position`). shard:
     the number of the open shard. sizes: bytes of its files. pieces: digests of the bytes that each
-    file has gained since the previous row. in_shard: its tokens, documents, and ids of the open
-    document. log: bytes of the log of skipped records. stream: only in a mark, the encoder's state.
+    file has gained since the previous row. in_shard: how many tokens and documents the shard has,
+    and how many ids its open document has. log: bytes of the log of skipped records. stream: the
+    encoder's state, only in a mark.
     """
 
     input: int = 0

@@ -1,9 +1,10 @@
-"""Runs one job: threads or processes encode units of text, which are appended in order.
+"""Runs one job: threads or processes encode units of text, and the ids are appended to the output
+in order.
 
-For another process to continue, a run records only where each unit ended in the inputs, and how
-long the files were then. The order of writes makes a crash harmless: first the ids, then the
-record, then complete files get their names. The process that continues cuts the files back to the
-last row of the record, and encodes from there.
+So that another process can continue, a run records where each unit ended in the inputs, and how
+long the output files were then. The order of writes makes a crash harmless: first the ids are
+written, then the record, and only then do complete files get their names. The process that
+continues cuts the files back to the last row of the record, and encodes from there.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Run:
     ):
         """events: returns the events of all text after a row. out: `Files`, or the sink of a pipe.
 
-        every: seconds between commits. is_part: it is no error if all records are skipped.
+        every: seconds between commits. is_part: the run is a part of a job, so it is not an error
+        if all of its records are skipped.
         """
         self._events = events
         self._files = out if isinstance(out, Files) else None
@@ -54,7 +56,7 @@ class Run:
             self.totals = copy.deepcopy(record.last.totals)
 
     def begin(self) -> None:
-        """Create the files, or reopen those in the record. Raises OSError, CheckpointError."""
+        """Create the files, or reopen those in the record. Raises OSError and CheckpointError."""
         if self._record is not None and self._record.is_begun:
             if self._record.done is not None:
                 return
@@ -71,7 +73,8 @@ class Run:
         """Encode the remaining text, then publish all files.
 
         advance: called with the bytes read from the disk and the totals. Raises the errors of the
-        events and files. If all records were skipped, removes the record and raises DocumentError.
+        events and of the files. If all records were skipped, removes the record and raises
+        DocumentError.
         """
         record, files = self._record, self._files
         if record is not None and record.done is not None:

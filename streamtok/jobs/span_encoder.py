@@ -1,8 +1,9 @@
 """Encodes spans of the inputs and yields events, in order.
 
-Text is read while earlier text is being encoded, perhaps on several threads. After the end of a
-unit nothing depends on the text before: a document has ended, or the text has a clean cut. A text
-without such cuts, or an input that may wait for days, has marks, which save the encoder's state.
+Text is read while earlier text is being encoded, perhaps on several threads. Nothing after the end
+of a unit depends on the text before it, because a document has ended or the text has a clean cut
+there. A text without such cuts, or an input that may wait for days, has marks, at which the
+encoder's state is saved.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """Inputs first:last. position: where to begin in the first input, None for its beginning.
+    """Inputs first:last. position: where to begin in the first input; None: at its beginning.
 
-    stop: where to end if there is only one input, None for its end. stream: the encoder's state, if
-    the position is a mark.
+    stop: where to end, if there is only one input; None: at its end. stream: the encoder's state,
+    if the position is a mark.
     """
 
     first: int
@@ -49,14 +50,17 @@ class Ids(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Progress of reading. read: bytes on the disk, of all inputs. inputs: number completed."""
+    """Progress of reading. read: bytes read of all inputs. inputs: how many are completed."""
 
     read: int
     inputs: int
 
 
 class UnitEnd(NamedTuple):
-    """The end of a unit, or a mark. input, position: the next text. stream: only for a mark."""
+    """The end of a unit, or a mark. input, position: where the next text begins.
+
+    stream: the encoder's state, only for a mark.
+    """
 
     input: int
     position: dict[str, Any] | None
@@ -64,11 +68,11 @@ class UnitEnd(NamedTuple):
 
 
 Event: TypeAlias = "Ids | BadRecord | Progress | UnitEnd"
-"""A BadRecord was skipped."""
+"""What a `SpanEncoder` yields; a BadRecord is a record that was skipped."""
 
 
 def group_ends(sizes: Sequence[int | None]) -> list[bool]:
-    """For each input, whether a unit ends with it: small inputs share a unit.
+    """For each input, whether a unit ends with it. Small inputs share a unit.
 
     sizes: bytes on the disk, None if unknown.
     """
@@ -102,11 +106,12 @@ class SpanEncoder:
         ends_at: type[BaseException] | tuple[type[BaseException], ...] = (),
         pauses_at: type[BaseException] | tuple[type[BaseException], ...] = (),
     ):
-        """open_input: opens an input by its number, for a span. sizes: of the inputs.
+        """open_input: opens an input by its number, for a span. sizes: as for `group_ends`.
 
-        skipped: the inputs append skipped records here. marks_every: seconds between marks, where
-        needed. ends_at: exceptions that end an input, such as a signal's; pauses_at: exceptions
-        after which another process continues. Both may be raised while an input waits.
+        skipped: the list to which the inputs append skipped records. marks_every: seconds between
+        marks, for inputs that need them; None: no marks. ends_at: exceptions that end an input,
+        such as a signal's; pauses_at: exceptions after which another process continues. Both may be
+        raised while an input waits.
         """
         self._job = job
         self._family = family
@@ -117,14 +122,14 @@ class SpanEncoder:
         self._conversations = job.open_conversations(encoding)
         has_cuts = encoding.definition.texts.cuts is not None and not job.is_split
         self._clean = CleanCuts(job.open_stream(encoding)) if has_cuts else None
-        # In other texts, units end where documents end.
+        # In inputs without marks, units end at clean cuts or where documents end.
         self._has_marks = job.follow or (not job.is_split and self._clean is None)
         self._marks_every = marks_every
         self._ends_at = ends_at
         self._pauses_at = pauses_at
         self._input: Input | None = None
         self._bad = skipped
-        self.is_idle = True  # nothing was encoded yet
+        self.is_idle = True  # nothing has been encoded yet
 
     def release(self) -> None:
         """Free the caches and end all threads."""
@@ -149,7 +154,11 @@ class SpanEncoder:
             self.release()  # a Parquet table is built after this, and needs the memory
 
     def run(self, span: Span) -> Iterator[Event]:
-        """Encode a span. Errors of inputs and encoder are raised after the ids of earlier text."""
+        """Encode a span.
+
+        Errors from the inputs and the encoder are raised only after the ids of the earlier text
+        were yielded.
+        """
         encoder = self._encoder
         encoder.begin()
         for number in range(span.first, span.last):

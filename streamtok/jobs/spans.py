@@ -1,4 +1,4 @@
-"""Divides inputs into spans, which depend on the sizes and on the bytes around cuts.
+"""Divides inputs into spans, which depend only on their sizes and on the bytes around cuts.
 
 A span is one unit of a large plain file or of the rows of a Parquet file, a group of inputs that
 share a unit, or a whole file that cannot be cut, such as a compressed file.
@@ -43,7 +43,10 @@ def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut | None:
 
 @contextlib.contextmanager
 def _open_cuts(path: str, size: int, find: FindCut) -> Iterator[Callable[[int], int]]:
-    """Open a file of `size` bytes; yield a function: the first cut from a byte on, or `size`."""
+    """Open a file of `size` bytes; yield a function that finds its cuts.
+
+    The function returns the first cut at or after a byte, or `size` if there is none.
+    """
     with places.open_binary(path) as file:
 
         def read(start: int, stop: int) -> bytes:
@@ -84,7 +87,7 @@ def inside(at: int) -> dict[str, int | None]:
 
 
 def _stops(path: str, at: int, reading: Reading, find: FindCut | None) -> Iterator[int]:
-    """Yield where the spans of one input stop, from byte or row `at` on, except at its end."""
+    """Yield the bytes or rows where spans of an input stop, after `at` and before its end."""
     if reading.parquet is not None:
         with contextlib.closing(ParquetTexts(path, reading.parquet)) as texts:
             yield from (stop for stop in texts.unit_ends[:-1] if stop > at)
@@ -102,8 +105,8 @@ def span_between(
 ) -> Span | None:
     """The span between the cuts for the bytes `start` and `stop` of an input; None if it is empty.
 
-    A cut depends only on the bytes around it, so any two processes find the same. Text without cuts
-    belongs to the span that begins before it. Raises OSError, and as ParquetInput.
+    A cut depends only on the bytes around it, so all processes find the same cuts. Text without
+    cuts belongs to the span that begins before it. Raises OSError, and the errors of ParquetInput.
     """
     size = places.size_of(path)
     if start == 0 and stop >= size:
@@ -135,7 +138,7 @@ def open_span(
     name: str | None = None,
     waiting: Waiting = contextlib.nullcontext,
 ) -> FileInput | ParquetInput:
-    """Open the input that reads a span of a file. Raises as ParquetInput and FileInput."""
+    """Open the input that reads a span of a file. Raises their errors."""
     how: dict[str, Any] = {"on_bad": on_bad, "waiting": waiting, "stop": span.stop}
     if reading.parquet is not None:
         return ParquetInput(path, name or path, reading, **how)

@@ -1,9 +1,9 @@
-"""A pool of processes on this machine: each encodes spans, and their events are yielded in order.
+"""A pool of processes on this machine, which encode spans. The events are yielded in order.
 
 Through a socket, a worker receives a function that makes the encoder, and then spans; it replies
-with events. The pool keeps them until it is their turn, in memory and then in a temporary file, and
-emits only complete units. If a worker dies, another one gets its span; there is nothing to clean
-up. If the pool's process dies, the workers see the closed socket and exit.
+with events. The pool keeps these until it is their turn, first in memory and then in a temporary
+file, and emits only complete units. If a worker dies, another one gets its span; there is nothing
+to clean up. If the pool's process dies, the workers see the closed socket and exit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _PROGRAM = "import sys; from streamtok.jobs.worker_pool import run_worker; run_worker(sys.argv[1])"
 _INSIDE, _END_OF_UNIT, _LAST = b"i", b"u", b"l"  # the first byte of a worker's message
-_IN_MEMORY = 1 << 26  # bytes of a span's events; more are in a file
+_IN_MEMORY = 1 << 26  # bytes of a span's events to keep in memory; more go to a file
 _IN_FILES = 1 << 32  # bytes of all events; beyond that, only the first span is received
 _ATTEMPTS = 3
 
@@ -52,7 +52,8 @@ class InProcesses:
         workers: int,
         waiting: Waiting = contextlib.nullcontext,
     ):
-        """begin: is pickled, and called in each process. spans: yields the spans after a row.
+        """begin: makes the encoder; it is pickled, and called in each process. spans: yields the
+        spans after a row.
 
         waiting: makes the context manager in which to wait.
         """
@@ -64,7 +65,7 @@ class InProcesses:
         self._idle: list[_Worker] = []
 
     def run(self, after: Row) -> Iterator[Event]:
-        """Yield the events of all text after a row, in order. Raises DocumentError, OSError."""
+        """Yield the events of all text after a row, in order. Raises DocumentError and OSError."""
         spans = self._spans(after)
         begun: deque[_Answer] = deque()
         unassigned: deque[_Answer] = deque()  # without a worker: new, or the worker has died
@@ -151,7 +152,7 @@ class _Answer:
             self._ready = self.size
 
     def events(self) -> Iterator[Event]:
-        """Yield the events of complete units, each once. Raises the worker's error."""
+        """Yield each event of the complete units once. Raises the worker's error."""
         while self._emitted < self._ready:
             self._file.seek(self._emitted)
             said = pickle.load(self._file)
@@ -172,7 +173,10 @@ class _Answer:
             self._ready = self._emitted = self.size = 0
 
     def lose(self) -> None:
-        """Drop the events not emitted: the worker has died. Raises DocumentError the third time."""
+        """Drop the events that were not emitted, because the worker has died.
+
+        Raises DocumentError the third time.
+        """
         self._attempts += 1
         if self._attempts >= _ATTEMPTS:
             raise DocumentError(
@@ -218,7 +222,7 @@ class _Worker:
         self._send(answer.span)
 
     def receive(self) -> bool:
-        """Receive a message that has begun to arrive; False if the process has died."""
+        """Receive a message that has begun to arrive; return False if the process has died."""
         try:
             message = self.connection.recv_bytes()
         except (EOFError, OSError):
@@ -239,7 +243,7 @@ class _Worker:
 
 
 def run_worker(fd: str) -> None:
-    """Run a worker: read `begin` and then spans from the socket, and write their events."""
+    """Run a worker: read `begin` and then spans from the socket, and send the events."""
     connection = Connection(int(fd))
 
     def send(value: Event | _Over) -> None:

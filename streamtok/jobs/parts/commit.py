@@ -16,18 +16,20 @@ from .plan import Plan
 
 MANIFEST = "manifest.jsonl"
 SKIP_LOG = "skipped.jsonl"
-_SHOWN = 10  # missing parts that an error lists at most
+_SHOWN = 10  # the maximum number of missing parts that an error lists
 
 
 def commit(plan: Plan) -> Totals:
     """Check that every part is done, and write `manifest.jsonl` into the output folder.
 
-    The manifest's first line holds the totals and the plan's digest. Then comes a line for each
-    part: its files with their sizes, its counts, and the numbers of its first document and token in
-    the whole. If records were skipped, `skipped.jsonl`, written first, lists them all.
+    The manifest's first line holds the totals and the plan's digest. A line for each part follows,
+    with its files and their sizes, its counts, and the numbers of its first document and token in
+    the whole job. If records were skipped, `skipped.jsonl` lists them all; it is written before the
+    manifest.
 
     The same plan gives the same manifest, so any process may commit, any number of times. Raises
-    PlanError, listing missing parts, or if all records were skipped; OSError.
+    OSError, and a PlanError if parts are missing, if all records were skipped, or if one of the two
+    files exists with different contents.
     """
     found = list(read_parts(plan))
     missing = [number for number, one in enumerate(found) if one is None]
@@ -50,7 +52,7 @@ def commit(plan: Plan) -> Totals:
 
 
 def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
-    """Write a file unless it exists. Raises PlanError if it exists with other contents."""
+    """Write a file unless it exists. Raises PlanError if its contents differ."""
     if not places.exists(path):
         try:
             places.create(path, map(str.encode, lines()))

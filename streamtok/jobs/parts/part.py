@@ -29,9 +29,9 @@ _SHOWN = 5  # errors in a message
 
 
 def read_part(plan: Plan, number: int) -> Sidecar | None:
-    """Read the sidecar of a part; None unless the part is done.
+    """Read the sidecar of a part; return None unless the part is done.
 
-    Raises PlanError if the files belong to another plan.
+    Raises OSError, and a PlanError if the files belong to a different plan.
     """
     path = plan.path(number)
     try:
@@ -51,7 +51,9 @@ def read_part(plan: Plan, number: int) -> Sidecar | None:
 
 
 def read_parts(plan: Plan) -> Iterator[Sidecar | None]:
-    """Yield `read_part` of each part, in order; several at a time if they are in a store."""
+    """Yield the result of `read_part` for each part, in order. A store is asked for several at a
+    time.
+    """
     numbers = range(len(plan))
     if not is_url(plan.output):
         yield from (read_part(plan, number) for number in numbers)
@@ -84,7 +86,7 @@ def run_parts(
 ) -> None:
     """Run parts one after another; call `advance` with the number and the totals of each.
 
-    If a part cannot be encoded, the others run, and then PlanError is raised.
+    If a part cannot be encoded, the others still run; a PlanError is raised at the end.
     """
     errors = []
     for number in numbers:
@@ -105,9 +107,9 @@ def raise_errors(errors: list[str]) -> None:
 def run_part(plan: Plan, number: int) -> Totals:
     """Encode part `number` of the plan, unless it is done; return its totals.
 
-    Any number of processes may run any parts, even the same one. Raises OSError, and PlanError that
-    names the input if the text cannot be encoded, or if the input or the encoding has changed since
-    the plan was made. Only complete files remain.
+    Any number of processes may run any parts, even the same part. Raises OSError and PlanError. The
+    PlanError names the input if its text cannot be encoded or if it has changed since the plan was
+    made, and names the encoding if that has changed. Incomplete files are removed.
     """
     part = plan[number]
     if (done := read_part(plan, number)) is not None:

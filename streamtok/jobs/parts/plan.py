@@ -1,8 +1,10 @@
-"""A plan maps ranges of the inputs to output files. It is a value, the same on every machine.
+"""A plan maps ranges of the inputs to output files. A plan is a value that is the same on every
+machine.
 
-Parts of a file are ranges of about `part_size` bytes, computed from its size; a plan reads only
-samples of the inputs, to recognize them later. The process that runs a part finds its exact bounds
-from the bytes around these offsets (`spans.span_between`). Text that cannot be cut is one part.
+Parts of a file are ranges of about `part_size` bytes, computed from its size. To make a plan, only
+samples of the inputs are read, by which they are recognized later. The process that runs a part
+finds its exact bounds from the bytes around the ends of its range (`spans.span_between`). An input
+that cannot be cut is one part.
 """
 
 from __future__ import annotations
@@ -40,9 +42,10 @@ _FORMAT = 1
 
 
 class InputFile(NamedTuple):
-    """An input when the plan was made. It must be the same when one of its parts runs.
+    """An input as it was when the plan was made. It must not have changed when a part of it runs.
 
-    tag: as in `Stored`. is_cut: it is divided into parts of `part_size` bytes, not one part.
+    tag: as in `Stored`. is_cut: whether it is divided into parts of about `part_size` bytes,
+    instead of being one part.
     """
 
     path: str
@@ -61,7 +64,7 @@ class InputFile(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Part `number`: the input between the cuts for its bytes `start` and `stop`."""
+    """Part `number`: the text between the cuts for bytes `start` and `stop` of the input."""
 
     number: int
     input: InputFile
@@ -71,7 +74,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts of one job: `len(plan)` of them, `plan[i]` is part number i.
+    """The parts of one job. `len(plan)` is how many there are, and `plan[i]` is part number i.
 
     output: the folder. `digest` is a SHA-256 of everything that the files of finished parts depend
     on.
@@ -83,7 +86,7 @@ class Plan:
 
     @cached_property
     def _first_parts(self) -> list[int]:
-        """The number of the first part of each input, and the number of all parts."""
+        """The number of the first part of each input, and then the total number of parts."""
         step = self.job.part_size
         counts = (max(-(-one.size // step), 1) if one.is_cut else 1 for one in self.inputs)
         return list(accumulate(counts, initial=0))
@@ -137,7 +140,8 @@ class Plan:
         """Write the plan into its output folder, and return the path of its file.
 
         If the folder already holds this plan, the job continues: finished parts stay, and the
-        others use the UNREAD options of this plan. Raises OSError, and PlanError for another plan.
+        others use the UNREAD options of `self`. Raises OSError, and a PlanError if the folder holds
+        a different plan or other files.
         """
         path = places.join(self.output, PLAN_FILE)
         places.make_folder(self.output)
@@ -154,14 +158,14 @@ class Plan:
         return path
 
     def find_saved(self) -> Plan | None:
-        """Load this plan from its output folder; None if the folder has no files.
+        """Load this plan from its output folder; return None if the folder is missing or empty.
 
-        The saved plan may have other UNREAD options. Raises OSError, and PlanError if the folder
-        holds another plan or other files.
+        The saved plan may have different UNREAD options. Raises OSError, and a PlanError if the
+        folder holds a different plan or only other files.
         """
         if not places.exists(self.output):
             return None
-        # A process that is writing the plan, or was killed meanwhile, leaves a hidden file.
+        # A process that is writing the plan, or was killed while it did so, has left a hidden file.
         there = [name for name in places.names_in(self.output) if not is_hidden(name)]
         if not there:
             return None
@@ -181,7 +185,7 @@ class Plan:
 
     @classmethod
     def load(cls, path: str) -> Plan:
-        """Load the plan from an output folder or from its file there. Raises OSError, PlanError."""
+        """Load a plan from its output folder or its file. Raises OSError and PlanError."""
         file = path
         if os.path.basename(path) != PLAN_FILE and (is_url(path) or os.path.isdir(path)):
             file = places.join(path, PLAN_FILE)
@@ -199,7 +203,10 @@ class Plan:
 
 
 def find_plan(path: str) -> str | None:
-    """The folder of a job in parts if `path` is it or its plan file, else None. Raises OSError."""
+    """The folder of a job in parts, if `path` is that folder or its plan file; else None.
+
+    Raises OSError.
+    """
     folder = path.removesuffix(PLAN_FILE) if os.path.basename(path) == PLAN_FILE else path
     folder = folder.rstrip("/") or (os.curdir if not path.startswith("/") else "/")
     return folder if places.exists(places.join(folder, PLAN_FILE)) else None
@@ -219,8 +226,8 @@ def plan(
     inputs: paths of regular files or URLs, in order. output: a path or a URL. encoding: a name, a
     vocabulary file, or an `Encoding` that `get_encoding` returns. format: as in `streamtok encode
     --format`. part_size: approximate bytes of an input per part; a compressed input is one part.
-    options: those of `streamtok encode` that affect the ids or decide which text is accepted. Reads
-    samples of the inputs. Raises OSError, TypeError, ValueError, PlanError, and the errors of
+    options: the options of `streamtok encode` that affect the ids or decide which text is accepted.
+    Reads samples of the inputs. Raises OSError, TypeError, ValueError, PlanError, and the errors of
     loading the encoding.
     """
     known = {one.name for one, _ in said_fields(EncodeJob, IDS, UNREAD)} | {"add_special_tokens"}
@@ -280,7 +287,10 @@ def plan_job(
 
 
 def input_now(path: str) -> InputFile:
-    """Fingerprint an input. Raises OSError, and PlanError unless it is a regular file or a URL."""
+    """Fingerprint an input.
+
+    Raises OSError, and a PlanError unless it is a regular file or a URL.
+    """
     if not is_url(path) and not os.path.isfile(path):
         os.stat(path)  # raises if it does not exist
         raise PlanError(f"{path} is not a regular file: only those can be read in parts")

@@ -21,11 +21,11 @@ def verify(
 ) -> Report:
     """Check finished outputs against what was recorded when they were made.
 
-    outputs: files of ids, their sidecars or indexes, or the folders of jobs in parts; paths or
-    URLs. Compares sizes and SHA-256 with the sidecars, and parts with the plan and the manifest.
-    Returns a report whose `faults` give the file, the error and its position. Damage and unreadable
-    files do not raise exceptions. Reads every file once, in blocks, and calls `on_read` with the
-    size of each block.
+    outputs: paths or URLs of files of ids, of their sidecars or indexes, or of the folders of jobs
+    in parts. Compares sizes and SHA-256 digests with the sidecars, and parts with the plan and the
+    manifest. Returns a report whose `faults` give the file, the error and its position. Damaged and
+    unreadable files do not raise exceptions. Reads every file once, in blocks, and calls `on_read`
+    with the size of each block.
     """
     given = [outputs] if isinstance(outputs, (str, os.PathLike)) else outputs
     report = Report(on_read=on_read)

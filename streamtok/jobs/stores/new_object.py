@@ -1,6 +1,6 @@
 """An object that is written block by block, and appears in its store when it is complete.
 
-It is written to a temporary folder of this machine first. Nothing is uploaded before all bytes are
+It is first written to a temporary folder on this machine. Nothing is uploaded before all bytes are
 final, so nothing has to be undone in the store.
 """
 
@@ -16,7 +16,9 @@ from .urls import check_writable
 
 
 class NewObject(PartFile):
-    """A temporary file that `publish` uploads. Errors name this file, as its disk may be full."""
+    """A temporary file that `publish` uploads. Errors of writing name this file, whose disk may be
+    full.
+    """
 
     def __init__(
         self,
@@ -27,9 +29,9 @@ class NewObject(PartFile):
         writer: WriterThread | None = None,
         is_scratch: bool = False,
     ):
-        """is_new: as for `upload`; the others as for PartFile.
+        """is_new: as for `upload`. The other arguments are as for PartFile.
 
-        Raises OSError as `check_writable`.
+        Raises the errors of `check_writable` and PartFile.
         """
         check_writable(url)
         self._is_new = is_new

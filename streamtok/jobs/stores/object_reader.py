@@ -16,10 +16,13 @@ _BLOCK, _AHEAD = 1 << 20, 1 << 23  # bytes to read at a time, and to request fro
 
 
 class ObjectReader(io.RawIOBase):
-    """An object as a file for reading. All its errors are OSErrors with the URL."""
+    """An object, read as a file. All errors are OSErrors that name the URL."""
 
     def __init__(self, url: str, window: int, about: Stored | None = None):
-        """window: bytes to request at least. about: result of `describe`. Raises OSError."""
+        """window: the minimum number of bytes to request. about: an earlier result of `describe`.
+
+        Raises OSError.
+        """
         super().__init__()
         self.name = url
         self.size = (about or describe(url)).size
@@ -46,7 +49,7 @@ class ObjectReader(io.RawIOBase):
         if self._at >= self.size:
             return 0
         with naming_object(self.name):
-            self._file.seek(self._at)  # all readers of an object in memory share one position
+            self._file.seek(self._at)  # all readers of a memory:// object share one position
             data = self._file.read(len(target))
         target[: len(data)] = data
         self._at += len(data)
@@ -67,8 +70,8 @@ def read_blocks(
 ) -> Iterator[bytes]:
     """Yield the bytes from `start` to `stop`, or to the end, in blocks.
 
-    about: an earlier result of `describe`. Raises OSError, also if the object has changed since
-    then or ends too early. Waits inside `waiting()`.
+    about: an earlier result of `describe`. Raises OSError, including if the object has changed
+    since then or ends too early. Waits inside `waiting()`.
     """
     end = about.size if stop is None else min(stop, about.size)
     at = start

@@ -1,7 +1,7 @@
 """Reads the sizes and bytes of objects in stores, and writes whole objects.
 
-An object appears when its last byte has arrived: it is written by one request, or by an upload in
-parts that is discarded if anything fails. The store's own library retries requests.
+An object appears only when its last byte has arrived: it is written by one request, or by an upload
+in parts that is discarded if anything fails. The store's own library retries requests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ERRORS = (
 class Stored(NamedTuple):
     """The size and a tag of an object or a file, by which changes are detected.
 
-    tag: an object's version, or "" if the store has none; a digest of samples of a file.
+    tag: for an object, its version, or "" if the store has none; for a file, a digest of samples.
     """
 
     size: int
@@ -36,7 +36,10 @@ class Stored(NamedTuple):
 
 
 def _open_store(url: str) -> tuple[Any, str]:
-    """fsspec's file system for a URL, and the name in it. Raises OSError, MissingLibraryError."""
+    """fsspec's file system for a URL, and the object's name in it.
+
+    Raises OSError and MissingLibraryError.
+    """
     try:
         import fsspec
     except ImportError as error:
@@ -52,7 +55,7 @@ def _open_store(url: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def naming_object(url: str) -> Iterator[None]:
-    """Convert errors of a store inside this context to OSErrors with the URL."""
+    """Convert errors that a store raises in this context to OSErrors that name the URL."""
     try:
         yield
     except MemoryError:
@@ -66,7 +69,7 @@ def naming_object(url: str) -> Iterator[None]:
 
 
 def describe(url: str) -> Stored:
-    """The size and the version of an object. Raises OSError, also if the size is unknown."""
+    """The size and the version of an object. Raises OSError, including if the size is unknown."""
     store, name = _open_store(url)
     with naming_object(url):
         found = store.info(name)
@@ -89,7 +92,7 @@ def open_object(url: str, ahead: int) -> Any:
 
 
 def read_head(url: str, size: int) -> bytes:
-    """The first bytes of an object, `size` at most. Raises OSError."""
+    """The first bytes of an object, at most `size`. Raises OSError."""
     there = describe(url).size
     if there == 0:
         return b""  # stores reject requests for an empty range
@@ -99,7 +102,7 @@ def read_head(url: str, size: int) -> bytes:
 
 
 def read_whole(url: str) -> bytes:
-    """All bytes of a small object, which must not be empty. One request. Raises OSError."""
+    """Read a small object, which must not be empty, in one request. Raises OSError."""
     store, name = _open_store(url)
     with naming_object(url):
         return bytes(store.cat_file(name, start=0))  # without start, s3fs requests the size, too
@@ -126,7 +129,8 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
         with naming_object(url):
             store.put_file(path, name, mode=mode)
     except OSError as error:
-        # Each library has its own exception for status 412, with which a store refuses.
+        # Each library has its own exception for status 412, with which a store refuses to replace
+        # it.
         if is_new and error.errno != errno.EACCES:
             with contextlib.suppress(FileNotFoundError):
                 describe(url)

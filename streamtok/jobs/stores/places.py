@@ -1,4 +1,4 @@
-"""File operations on places: a place is a path of this machine or a URL."""
+"""File operations on places: a place is a path on this machine or a URL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .new_object import NewObject
 from .object_reader import ObjectReader
 from .urls import is_url, join
 
-__all__ = ["is_url", "join"]  # of another module
+__all__ = ["is_url", "join"]  # defined in other modules
 
 _BLOCK = 1 << 18  # bytes
 
@@ -21,7 +21,8 @@ _BLOCK = 1 << 18  # bytes
 def open_binary(place: str, window: int = 1 << 18) -> BinaryIO:
     """Open a seekable file for reading. Raises OSError.
 
-    window: bytes to request from a store at least; small if only the beginning is read.
+    window: the minimum number of bytes to request from a store; make it small to read only the
+    beginning.
     """
     if is_url(place):
         return io.BufferedReader(ObjectReader(place, window))
@@ -98,9 +99,9 @@ def open_new(
 ) -> PartFile:
     """Open a new file or object for writing, which appears when it is complete.
 
-    is_new: publishing raises FileExistsError if a store has the object by then. The others are as
-    for PartFile; no other process can continue an object. Raises OSError; existing files are then
-    unchanged.
+    is_new: publishing raises FileExistsError if the store has the object by then. The other
+    arguments are as for PartFile; no other process can continue an object. Raises OSError; existing
+    files are then unchanged.
     """
     if is_url(place):
         return NewObject(place, is_new=is_new, **how)
@@ -108,10 +109,12 @@ def open_new(
 
 
 def create(place: str, blocks: Iterable[bytes]) -> None:
-    """Write a new file or object. Raises FileExistsError if a store has the object, OSError.
+    """Write a new file or object.
 
-    A file of this machine is replaced: the caller has checked that it does not exist, and other
-    writers write the same contents.
+    Raises OSError: a FileExistsError if a store already has the object.
+
+    A file on this machine would be replaced: the caller has checked that there is none, and other
+    processes can only write the same contents.
     """
     with open_new(place, is_new=True) as file:
         kept = bytearray()  # blocks may be lines
