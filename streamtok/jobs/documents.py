@@ -60,8 +60,7 @@ class Encoded(NamedTuple):
 
 
 Result: TypeAlias = "Encoded | Callable[[], Encoded]"
-"""The result of a task, or a function that encodes, in order, text that the task could not encode.
-"""
+"""A task's result, or a function that encodes, in order, text that the task could not encode."""
 
 
 _NOWHERE = Positions(lambda number: "")
@@ -113,8 +112,9 @@ class DocumentEncoder:
         self.failed_position: str | None = None  # of the document that could not be encoded
 
     def release(self) -> None:
-        """Free the caches and end all threads. The encoder can still be used, but is slower at
-        first.
+        """Free the caches and end all threads.
+
+        The encoder can still be used, but is slower at first.
         """
         self._pool.close()
         self._encoder.release()
@@ -151,8 +151,9 @@ class DocumentEncoder:
         return self._pool.is_first_done or len(self._pool) > (_AHEAD * n if n > 1 else 2)
 
     def add(self, parts: Sequence[Part], positions: Positions = _NOWHERE) -> None:
-        """Start to encode the parts; `take` returns their ids. positions: names the documents, for
-        `failed_position`.
+        """Start to encode the parts; `take` returns their ids.
+
+        positions: names the documents, for `failed_position`.
 
         Raises the errors of StreamEncoder.encode; the results of earlier parts can still be taken
         afterwards.
@@ -299,7 +300,7 @@ class DocumentEncoder:
         self._add_ids(ids, _end(ids) if is_end else _NO_END, _utf8_length(text))
 
     def _add_middle(self, text: bytes, is_end: bool) -> bytes:
-        """Encode the text up to its last cut, mostly in tasks; return the rest, for the stream."""
+        """Encode the text up to its last clean cut, in tasks; return the rest, for the stream."""
         cuts, matcher, size = self._cuts, self._matcher, len(text)
         if cuts is None:
             return text
@@ -351,7 +352,10 @@ class DocumentEncoder:
         self._stream.begin_at(offset)
 
     def end_segment(self) -> None:
-        """Encode the pending bytes of the open document, if there is one, at a clean cut in it."""
+        """Encode the pending bytes of the open document, if there is one; it stays open.
+
+        The text must have a clean cut at this position.
+        """
         if self.is_open:
             self._add_ids(self._stream.encode_to_numpy(b"", True))
 
@@ -364,9 +368,10 @@ class DocumentEncoder:
         }
 
     def setstate(self, state: dict[str, Any]) -> None:
-        """Continue from a state that `getstate` returned. Raises StateError if it does not fit.
+        """Continue from a state that `getstate` returned.
 
         The encoder that saved it may have treated special tokens and invalid UTF-8 differently.
+        Raises StateError if the state is damaged or belongs to a different encoding.
         """
         self._stream.setstate_of(base64.b64decode(state["stream"]), state["policy"])
         self.is_open = state["open"]

@@ -190,8 +190,7 @@ class EncodeJob(LiveReading):
         return self.ray is not None or self.task is not None
 
     def resolve(self, loaded: Encoding, output: str) -> EncodeJob:
-        """Return the job with its format and digest, and with ids instead of names of special
-        tokens.
+        """Return the job with format and digest set, and ids in place of special tokens' names.
 
         loaded: the encoding. output: the file name, whose suffix selects the format if no option
         does. Raises LookupError for an unknown special token, and ValueError if the suffix is
@@ -218,8 +217,8 @@ class EncodeJob(LiveReading):
     def as_json(self, *decides: str) -> dict[str, Any]:
         """The values of the options that affect one of `decides`, by the name of the option.
 
-        decides: IDS and UNREAD by default. The digest is always included. If UNREAD is given, so is
-        the name of the encoding, by which other machines load it.
+        decides: IDS and UNREAD by default. The digest is always included. With UNREAD, so is the
+        name of the encoding, by which other machines load it.
         """
         decides = decides or (IDS, UNREAD)
         row = {one.name: to_json(getattr(self, one.name)) for one, _ in said_fields(self, *decides)}
@@ -237,8 +236,9 @@ class EncodeJob(LiveReading):
         return cls(**{name: from_json(known[name], row[name]) for name in names})
 
     def difference(self, saved: Mapping[str, Any]) -> tuple[str, str] | None:
-        """Describe the first saved option that would change the ids: (then, now); None if none
-        would.
+        """Describe the first option that affects the ids and whose saved value differs, if any.
+
+        The result is (then, now): the saved value and ours, in words.
         """
         for one, option in said_fields(self, IDS):
             before, now = saved.get(one.name), to_json(getattr(self, one.name))
@@ -270,7 +270,10 @@ class EncodeJob(LiveReading):
         return Family(self.chosen, about, self.chat is not None)
 
     def open_encoding(self) -> Encoding:
-        """Return the encoding, loaded once per process. Raises PlanError if it has changed."""
+        """Return the encoding, loaded once per process.
+
+        Raises PlanError if it or the chat template has changed since `digest` was set.
+        """
         found = _opened(self.encoding)
         digest = self._digest_of(found)
         if self.digest and digest != self.digest:

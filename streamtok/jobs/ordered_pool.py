@@ -45,7 +45,7 @@ class Task(Generic[Result, Owner]):
 
 
 class OrderedPool(Generic[Result, Owner]):
-    """A queue of tasks. Other threads than the one that owns it may only call `close`."""
+    """A queue of tasks. Threads other than the one that owns it may only call `close`."""
 
     def __init__(self, num_threads: int = 1):
         """num_threads: number of working threads, including the owner's.

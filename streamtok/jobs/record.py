@@ -3,8 +3,8 @@
 The record is an append-only file. Each line is JSON, a tab, and the CRC-32 of the JSON; an
 incomplete last line is ignored. The first line holds everything that the ids depend on: the job and
 fingerprints of the inputs. Each further line, a row, says where a unit ended in the inputs and in
-the output files; it is written only after the output up to there. The last line of a finished run
-says that the files only need to be published.
+the output files; it is written once the output up to there is on the disk. The last line of a
+finished run says that the files only need to be published.
 
 Only this user can write the file, so a line with the right CRC is known to be ours, and its fields
 are not checked. The file is beside the real output file, even if the output was given as a symbolic

@@ -1,5 +1,4 @@
-"""Runs one job: threads or processes encode units of text, and the ids are appended to the output
-in order.
+"""Runs one job: threads or processes encode units of text, whose ids are written in order.
 
 So that another process can continue, a run records where each unit ended in the inputs, and how
 long the output files were then. The order of writes makes a crash harmless: first the ids are

@@ -50,7 +50,7 @@ class Ids(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Progress of reading. read: bytes read of all inputs. inputs: how many are completed."""
+    """Progress of reading. read: bytes read from the inputs. inputs: how many are completed."""
 
     read: int
     inputs: int
@@ -68,7 +68,7 @@ class UnitEnd(NamedTuple):
 
 
 Event: TypeAlias = "Ids | BadRecord | Progress | UnitEnd"
-"""What a `SpanEncoder` yields; a BadRecord is a record that was skipped."""
+"""An event that a `SpanEncoder` yields. A BadRecord is a record that was skipped."""
 
 
 def group_ends(sizes: Sequence[int | None]) -> list[bool]:

@@ -138,7 +138,10 @@ def open_span(
     name: str | None = None,
     waiting: Waiting = contextlib.nullcontext,
 ) -> FileInput | ParquetInput:
-    """Open the input that reads a span of a file. Raises their errors."""
+    """Open the input that reads a span of a file.
+
+    Raises the errors of ParquetInput or FileInput.
+    """
     how: dict[str, Any] = {"on_bad": on_bad, "waiting": waiting, "stop": span.stop}
     if reading.parquet is not None:
         return ParquetInput(path, name or path, reading, **how)

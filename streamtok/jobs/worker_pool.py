@@ -52,10 +52,9 @@ class InProcesses:
         workers: int,
         waiting: Waiting = contextlib.nullcontext,
     ):
-        """begin: makes the encoder; it is pickled, and called in each process. spans: yields the
-        spans after a row.
+        """begin: makes the encoder; it is pickled, and called in each process.
 
-        waiting: makes the context manager in which to wait.
+        spans: yields the spans after a row. waiting: makes the context manager in which to wait.
         """
         self._begin = begin
         self._spans = spans

@@ -51,8 +51,9 @@ def read_part(plan: Plan, number: int) -> Sidecar | None:
 
 
 def read_parts(plan: Plan) -> Iterator[Sidecar | None]:
-    """Yield the result of `read_part` for each part, in order. A store is asked for several at a
-    time.
+    """Yield the result of `read_part` for each part, in order.
+
+    From a store, several sidecars are read at a time.
     """
     numbers = range(len(plan))
     if not is_url(plan.output):

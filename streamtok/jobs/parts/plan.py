@@ -1,5 +1,4 @@
-"""A plan maps ranges of the inputs to output files. A plan is a value that is the same on every
-machine.
+"""A plan maps ranges of the inputs to output files. It is the same on every machine.
 
 Parts of a file are ranges of about `part_size` bytes, computed from its size. To make a plan, only
 samples of the inputs are read, by which they are recognized later. The process that runs a part

@@ -28,8 +28,9 @@ _RAW_SUFFIXES = (".bin", "")  # u16 or u32, depending on the vocabulary
 class Family:
     """The files that make up one output in some format: their names and properties.
 
-    A sidecar describes them. The last `scratch` files are temporary, and removed when the output is
-    complete. has_mask: the output includes masks of conversations, for formats in MASKED.
+    A sidecar describes them. The last `scratch` files are temporary, and are removed when the
+    output is complete. has_mask: whether the output includes masks of conversations, for formats in
+    MASKED.
     """
 
     chosen: str
@@ -47,7 +48,7 @@ class Family:
     def hashed_from(self, number: int, is_kept: bool) -> int | None:
         """The offset from which file `number` (not counting the sidecar) is hashed, or None.
 
-        is_kept: the record of a run also needs the digests of temporary files.
+        is_kept: whether the record of a run needs the digests of temporary files, too.
         """
         if number > len(self.format.further):
             return 0 if is_kept else None  # temporary
@@ -60,7 +61,7 @@ class Family:
     def in_order(self, files: Sequence[_T]) -> list[_T]:
         """The permanent files in the order of publication: the sidecar comes first.
 
-        Otherwise, if the process died in between, it would leave ids of an unknown encoding.
+        If ids came first, a process that died in between would leave ids of an unknown encoding.
         """
         return [*files[-1:], *files[:-1]]
 
@@ -111,10 +112,10 @@ class Family:
 def choose_format(
     wanted: str | None, path: str, max_id: int, names: Sequence[str] = FILE_FORMATS
 ) -> str:
-    """Choose the format for the file `path`: `wanted`, or else the one of `names` for its suffix.
+    """Choose the format for the file `path`: `wanted`, or else the one in `names` with its suffix.
 
-    "-" is text. `.bin` and no suffix are u16 if ids up to `max_id` fit, else u32. Raises ValueError
-    for unknown suffixes, and for u16 if the ids do not fit.
+    For "-" it is text; for `.bin` and for no suffix, u16 if ids up to `max_id` fit, else u32.
+    Raises ValueError for unknown suffixes, and for u16 if the ids do not fit.
     """
     chosen = wanted
     if chosen is None:

@@ -55,7 +55,10 @@ class Report:
 
 
 def check_output(path: str, report: Report) -> Sidecar | None:
-    """Check the output that the file at `path` belongs to; return its sidecar."""
+    """Check the output that the file at `path` belongs to.
+
+    Return its sidecar, or None if the sidecar is missing or cannot be used.
+    """
     try:
         first = first_file(path)
         places.read_head(first, 1)  # raises if it cannot be read
@@ -85,7 +88,7 @@ def check_output(path: str, report: Report) -> Sidecar | None:
 
 
 def _check_file(path: str, recorded: Digests, report: Report) -> None:
-    """Compare the size of a file and the SHA-256 of its pieces with the recorded ones."""
+    """Compare the size of a file and the SHA-256 of its pieces with those recorded."""
     report.files += 1
     try:
         size = places.size_of(path)

@@ -47,7 +47,7 @@ def raw_format(about: Sidecar) -> str:
 
 
 def read_table(path: str, waiting: Waiting = contextlib.nullcontext) -> Iterator[npt.NDArray[Any]]:
-    """Yield the ids of a Parquet file. Raises OSError, ValueError, MissingLibraryError."""
+    """Yield the ids of a Parquet file. Raises OSError, ValueError and MissingLibraryError."""
     pa = load_pyarrow()
     from pyarrow.parquet import ParquetFile
 

@@ -36,7 +36,7 @@ class About:
     """What a file records about its ids: the encoding's name, its digest and its highest id.
 
     vocabulary: the vocabulary file, if `-e` gave one instead of a built-in name. job: the digest of
-    the plan's part (`Plan.part_digest`), if the output is one.
+    the plan's part (`Plan.part_digest`), if the output belongs to a plan.
     """
 
     encoding: str
@@ -54,8 +54,8 @@ class About:
 class Formed(NamedTuple):
     """Ids in the format of a file. data: the bytes of `n_ids` ids. mask: a byte per id, or None.
 
-    ends: the indexes at which documents end, in ascending order: i for a document that ends before
-    ids[i], n_ids for one that ends after the last id. offsets: the same ends in `data`.
+    ends: the indexes at which documents end, in ascending order; i means before ids[i], and n_ids
+    means after the last id. offsets: the offsets of the same ends in `data`.
     """
 
     data: bytes | memoryview
@@ -98,7 +98,7 @@ def form_rows(ids: IdArray, ends: EndArray, width: int, mask: bytes | None = Non
 
 
 def _form_masked_rows(ids: IdArray, ends: EndArray, mask: bytes) -> Formed:
-    """JSON lines with masks, for whole documents, as conversations are."""
+    """Convert ids and masks to JSON lines. The documents must be whole, as conversations are."""
     rows, start = [], 0
     for end in ends:
         in_row = format_text(ids[start:end])[:-1].replace(b"\n", b",")
@@ -127,7 +127,7 @@ def divide(found: Formed, end: int) -> tuple[Formed, Formed]:
 class Sink:
     """Appends formed ids with `write`, and completes the output with `finish`.
 
-    tokens, documents: written so far. open: ids of the document that has not ended.
+    tokens, documents: how many were written. open: how many ids the open document has so far.
     """
 
     ids_at = 0  # index of the file that holds the ids
@@ -143,7 +143,7 @@ class Sink:
         """Write the headers of new files."""
 
     def write(self, found: Formed) -> None:
-        """Append ids. Raises OSError, FormatLimitError."""
+        """Append ids. Raises OSError and FormatLimitError."""
         self._write_index(found)
         if found.n_ids or len(found.ends):
             self._write_ids(found)
@@ -199,7 +199,7 @@ class JsonlSink(Sink):
     """A line {"input_ids":[…]} for each document, written as its ids arrive."""
 
     def _write_ids(self, found: Formed) -> None:
-        # A line begins with the document's first id, or with its end if it has none.
+        # A line is begun with the document's first id, or at its end if it has no ids.
         has_ids = int(found.ends[0]) if len(found.ends) else found.n_ids
         if has_ids or not self.open:
             self._files[0].write(b"," if self.open else JSONL_BEGIN)
@@ -221,13 +221,13 @@ def format_text(ids: IdArray) -> bytes:
 
 
 def format_rows(ids: IdArray, ends: Ends) -> tuple[bytes, list[int]]:
-    """The text of `format_text`, and for each of `ends` the offset of ids[end] in it."""
+    """The text of `format_text`, and for each of `ends` the offset of ids[end] in that text."""
     if len(ids) < _MANY:
         lines = [f"{one}\n" for one in ids.tolist()]
         sizes = [0, *itertools.accumulate(map(len, lines))] if len(ends) else []
         return "".join(lines).encode(), [sizes[end] for end in ends]
     # A table of digits with a row per id, from which the leading zeros are dropped. This is 6 times
-    # as fast as str() of each id.
+    # as fast as calling str() for each id.
     width = len(str(ids.max()))
     digits = np.empty((len(ids), width + 1), np.uint8)
     digits[:, width] = ord("\n")
@@ -253,9 +253,9 @@ def fitting_width(max_id: int) -> int:
 
 
 def document_lengths(size: int, ends: Ends, open_size: int) -> tuple[npt.NDArray[np.int64], int]:
-    """The lengths of the documents that end in a block of `size` ids, and the new open size.
+    """The lengths of the documents that end in a block of `size` ids, and the new `open_size`.
 
-    open_size: ids of the open document in earlier blocks.
+    open_size: how many ids of the open document are in earlier blocks.
     """
     if not len(ends):
         return np.empty(0, np.int64), open_size + size

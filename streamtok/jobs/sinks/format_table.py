@@ -1,4 +1,4 @@
-"""The table of formats for ids. One row defines a format completely."""
+"""The table of formats for ids. Each row defines one format completely."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ class Format:
     """One format.
 
     make: makes the sink. form: forms the bytes that the sink appends. read: yields the ids in the
-    blocks of the first file; None if `read_ids` cannot read it alone. suffix: the suffix of names
-    that selects the format. required: the suffix that its readers insist on. further: suffixes of
-    the other files; replaces: they replace the first file's suffix instead of following it.
-    scratch: suffixes of the sink's temporary files. width: bytes per id; None if ids are not
-    binary. wide: the name of the 4-byte type. header_size: bytes of the first file's header, which
-    is rewritten at the end; index_header: the same for the other files. keeps_documents: the
-    format records where documents end. is_single: the sink writes one output, perhaps a pipe.
+    blocks of the first file; None if `read_ids` cannot read it alone. suffix: the suffix of file
+    names that selects the format. required: the suffix that its readers insist on. further:
+    suffixes of the other files; replaces: whether they replace the first file's suffix instead of
+    following it. scratch: suffixes of the sink's temporary files. width: bytes per id; None if ids
+    are not binary. wide: the name of the 4-byte type. header_size: bytes of the first file's
+    header, which is rewritten at the end; index_header: the same for the other files.
+    keeps_documents: whether the format records where documents end. is_single: whether the sink
+    writes only one output, which may be a pipe.
     """
 
     make: Make

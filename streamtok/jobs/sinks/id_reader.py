@@ -1,6 +1,7 @@
 """Reads ids back from blocks of bytes: raw ids, npy, text and JSONL.
 
-`format_table.read_ids` chooses the reader. All readers raise ValueError.
+`format_table.read_ids` chooses the reader. All readers raise ValueError if the input is damaged or
+has a different format.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _check_length(number: bytes) -> None:
 
 def _numbers(words: list[bytes]) -> Ids:
     _check_length(max(words, key=len))
-    # Numbers beyond 64 bits are capped: the decoder reports ids that are too large, and where.
+    # Numbers beyond 64 bits are capped: the decoder reports ids that are too large, with positions.
     return np.array([min(int(word), 2**63 - 1) for word in words], dtype=np.int64)
 
 
@@ -127,7 +128,7 @@ def read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
             break
     file = io.BytesIO(start)
     parser: Any = np.lib.format
-    # It raises other exceptions besides ValueError, and warns of headers that it repairs.
+    # The parser raises more than ValueError, and warns about headers that it repairs.
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

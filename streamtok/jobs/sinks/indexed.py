@@ -1,8 +1,8 @@
 """Sinks that write several files: the ids and an index of the documents.
 
-Megatron-LM's pair of `.bin` and `.idx` (megatron/core/datasets/indexed_dataset.py) and datatrove's
-`.ds`, `.ds.index` and `.ds.metadata` (datatrove/pipeline/tokens/tokenizer.py). Memory does not grow
-with the number of documents.
+The files are Megatron-LM's `.bin` and `.idx` (megatron/core/datasets/indexed_dataset.py), or
+datatrove's `.ds`, `.ds.index` and `.ds.metadata` (datatrove/pipeline/tokens/tokenizer.py). Memory
+does not grow with the number of documents.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ _MOST_IN_MEGATRON = 2**31 - 1  # a length is an int32
 
 
 class MegatronSink(Sink):
-    """Raw ids, and an index of lengths, pointers and documents. Documents without ids are omitted.
+    """Raw ids, and an index of lengths, pointers and document indices.
+
+    Documents without ids are omitted.
 
     Lengths are written as documents end, after a header that is rewritten at the end. The pointers
-    and documents follow when all lengths are written.
+    and the document indices follow once all lengths are written.
     """
 
     @staticmethod

@@ -39,7 +39,7 @@ class Locks:
         self._held: list[tuple[int, str]] = []
         if fcntl is None:
             return
-        # Sorted: if two processes want the same locks, one of them gets all.
+        # Sorted, so that if two processes want the same locks, one of them gets them all.
         wanted = {os.path.realpath(path): path for path in paths if not is_url(path)}
         try:
             for final in sorted(wanted):
@@ -65,7 +65,7 @@ class Locks:
                 ) from None
             except BaseException:  # a signal handler may raise anywhere
                 if fd < 0:
-                    check_own(lock)  # has a clearer error if the lock is a link or a folder
+                    check_own(lock)  # raises a clearer error if the lock is a link or a folder
                 elif (fd, lock) not in self._held:
                     with contextlib.suppress(OSError):
                         check_opened(fd, lock)
@@ -87,7 +87,7 @@ class Locks:
 
 
 def _is_locked(fd: int, lock: str) -> bool:
-    """Lock the open file. False if its previous owner removed it after we opened it.
+    """Lock the open file. Return False if its previous owner removed it after we opened it.
 
     Raises BlockingIOError if another process holds the lock.
     """

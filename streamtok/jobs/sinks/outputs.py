@@ -1,5 +1,7 @@
-"""Opens outputs: standard output, a FIFO or a device, which are written directly; or a file or an
-object in a store, which appears when it is complete.
+"""Opens outputs.
+
+Standard output, FIFOs and devices are written directly. A file, or an object in a store, appears
+only when it is complete.
 """
 
 from __future__ import annotations
@@ -57,10 +59,10 @@ def descriptor_of(path: str) -> int | None:
 
 
 def check_output(path: str) -> bool:
-    """Whether the output becomes a new file: `path` is a regular file, does not exist or is a URL.
+    """Whether the output will be a new file: `path` is a regular file or a URL, or does not exist.
 
-    False for FIFOs, devices and open descriptors. Raises IsADirectoryError for a folder, OSError as
-    `check_writable`.
+    Returns False for FIFOs, devices and open descriptors. Raises OSError: an IsADirectoryError for
+    a folder, and the errors of `check_writable` for a URL.
     """
     if is_url(path):
         check_writable(path)
@@ -80,8 +82,8 @@ def check_output(path: str) -> bool:
 def open_output(path: str) -> Output:
     """Open the output at `path`; "-" is standard output.
 
-    FIFOs, devices and descriptors such as /dev/stdout are written directly. A URL becomes a
-    NewObject, anything else a PartFile. Raises OSError; existing files are then unchanged.
+    FIFOs, devices and descriptors such as /dev/stdout are written directly. A URL is opened as a
+    NewObject, anything else as a PartFile. Raises OSError; existing files are then unchanged.
     """
     if path == "-":
         return Pipe(_STDOUT, "standard output")

@@ -1,8 +1,8 @@
 """Writes Parquet files of ids through pyarrow: one row for each document.
 
-A Parquet file has its directory at the end, so one process cannot continue the unfinished file of
-another. The ids and the lengths of the documents are therefore written to plain files first. When
-these are complete, they are converted to the table, in blocks.
+The footer of a Parquet file lists its contents, so one process cannot continue the unfinished file
+of another. The ids and the lengths of the documents are therefore written to plain files first.
+When these are complete, they are converted to the table, in blocks.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ _PAGE = 1 << 16
 
 
 class ParquetSink(Sink):
-    """Columns: `document` (int64, its number in the run), `part` (int32), `input_ids` (list of
-    uint32).
+    """A table whose rows are documents, or parts of long documents.
+
+    The columns are `document` (int64, the document's number in the run), `part` (int32) and
+    `input_ids` (list of uint32).
 
     `part` numbers the rows of a document from 0: a row has at most ROW_TOKENS ids. The schema's
     metadata names the encoding, as JSON under the key "streamtok". The files are the table and two

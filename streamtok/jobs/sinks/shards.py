@@ -3,8 +3,8 @@
 Ids are appended to hidden files. Where a unit of the input ends, `end_unit` returns the length of
 each file. Once a record on the disk has these lengths, `publish` gives complete shards their final
 names. Another process can cut the files back to a row of the record (`go_on`) and continue; it
-needs nothing else. Bytes after the last unit depend on totals, so they are written again. At the
-end, shards left over from an earlier, longer run are removed.
+needs nothing else. The bytes that `finish` writes depend on totals, so the other process writes
+them again. At the end, shards left over from an earlier, longer run are removed.
 
 Files for a store are written on this machine and uploaded when published, because some formats
 rewrite headers or read their own files. No other process can continue them.
@@ -62,7 +62,7 @@ class Files:
         self._shard = 0  # the number of the open shard, or of the next one
         self._documents = 0  # in earlier shards
         self._files: list[PartFile] = []  # of the open shard
-        self._n_recorded: list[int] = []  # for each file, the pieces that are in a row
+        self._n_recorded: list[int] = []  # for each file, how many pieces are in rows
         self._sink: Sink | None = None
         self._writer = WriterThread()
         self._complete: list[list[PartFile]] = []
@@ -80,7 +80,7 @@ class Files:
             raise
 
     def go_on(self, row: Row) -> None:
-        """Continue from a row of a record. Raises OSError, CheckpointError."""
+        """Continue from a row of a record. Raises OSError and CheckpointError."""
         try:
             self._shard = row.shard
             self._documents = row.totals.documents - row.in_shard[1]
@@ -96,7 +96,7 @@ class Files:
             raise
 
     def _settle_shards(self) -> None:
-        """Publish complete shards that are hidden, and remove shards after the open one."""
+        """Publish complete shards that are still hidden, and remove shards after the open one."""
         before = self._shard
         while before and any(map(is_left, self._family.names(self._path, before - 1))):
             before -= 1
@@ -153,7 +153,7 @@ class Files:
         return bool(self._complete)
 
     def append(self, found: Formed) -> None:
-        """Append ids, and begin new shards as needed. Raises OSError, FormatLimitError."""
+        """Append ids, and begin new shards as needed. Raises OSError and FormatLimitError."""
         while found.n_ids or len(found.ends):
             if self._sink is None:
                 self._open(None)
@@ -217,7 +217,10 @@ class Files:
         return tuple(tuple(file.pieces) for file in self._files)
 
     def finish(self, totals: Totals | None = None) -> list[tuple[str, int]]:
-        """Complete the open shard; return names and sizes of files to publish; -1: to remove."""
+        """Complete the open shard; return the names and sizes of the files to publish.
+
+        A size of -1 marks a temporary file, which is to be removed.
+        """
         if self._sink is not None:
             self._close(totals if self._shard_tokens is None else None)
         self._writer.close()
@@ -275,7 +278,9 @@ class Files:
             self._log.sync()
 
     def publish(self, before: int | None = None) -> None:
-        """Give complete shards their names; after `finish`, also the log, and remove leftovers.
+        """Give complete shards their final names.
+
+        After `finish`, also publish the log, and remove the leftovers of an earlier run.
 
         before: the number of the first shard that is not safe from a crash yet.
         """
@@ -300,7 +305,10 @@ class Files:
             self.remove_leftovers()
 
     def publish_left(self, done: list[tuple[str, int]]) -> None:
-        """Publish the result of another process's `finish`. Raises OSError, CheckpointError."""
+        """Publish the files that another process's `finish` returned.
+
+        Raises OSError and CheckpointError.
+        """
         for name, size in done:
             if size < 0:
                 remove_left(name)
@@ -308,10 +316,10 @@ class Files:
                 publish_left(name, size)
 
     def remove_leftovers(self) -> None:
-        """Remove the shards of an earlier run after our last shard.
+        """Remove the shards of an earlier run that are numbered after our last shard.
 
-        A reader of all shards would read them as part of this output. Files without a sidecar are
-        not ours, and stay.
+        A reader of all shards would take them for a part of this output. Files without a matching
+        sidecar are not ours, and stay.
         """
         for shard in self._family.shards_there(self._path):
             names = self._family.kept_names(self._path, shard)

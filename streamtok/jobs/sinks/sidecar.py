@@ -36,7 +36,7 @@ class Sidecar:
 
     pieces: the digests of the file. files: the other files, by suffix, such as ".idx". vocabulary:
     the vocabulary file, if one was used. job: the digest of the plan's part. text_bytes, skipped:
-    only without shards, the bytes of text, and the number of skipped records by reason.
+    the bytes of text, and the number of skipped records by reason; only for outputs without shards.
     """
 
     encoding: str
@@ -101,9 +101,9 @@ def skip_log_path(output: str) -> str:
 
 
 def read_sidecar(path: str) -> Sidecar | None:
-    """Read the sidecar of the ids at `path`. None if it does not exist, or is some other JSON.
+    """Read the sidecar of the ids at `path`; return None if it is missing or is unrelated JSON.
 
-    Raises SidecarError if it is damaged, OSError if it cannot be read.
+    Raises SidecarError if it is damaged, and OSError if it cannot be read.
     """
     name = sidecar_path(path)
     try:

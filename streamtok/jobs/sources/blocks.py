@@ -45,9 +45,9 @@ def open_blocks(
     """Yield the bytes start:stop of a path or URL, at most `size` at a time, as they arrive.
 
     place: a path, a URL, or "-" for standard input; `start` must be 0 except for files and objects.
-    name: for errors, `place` by default. Waits inside `waiting()`. about: an earlier result of
-    `describe` for the object. on_open: called with the descriptor of a file or a pipe, which the
-    generator closes at its end, except standard input. Raises OSError.
+    name: the name for errors, by default `place`. Waits inside `waiting()`. about: an earlier
+    result of `describe` for the object. on_open: called with the descriptor of a file or a pipe,
+    which the generator closes at its end unless it is standard input. Raises OSError.
     """
     name = place if name is None else name
     if is_url(place):
@@ -143,7 +143,7 @@ def wait_for(fd: int, waiting: Waiting) -> bool:
             else:
                 select.select([fd], [], [])
         return True
-    except (OSError, ValueError):  # not a socket, on Windows
+    except (OSError, ValueError):  # on Windows, only sockets can be polled
         return False
 
 
@@ -151,7 +151,7 @@ def is_ready(fd: int) -> bool:
     """Whether `read_once` would return without waiting; False if the system cannot tell."""
     try:
         return bool(select.select([fd], [], [], 0)[0])
-    except (OSError, ValueError):  # not a socket, on Windows
+    except (OSError, ValueError):  # on Windows, only sockets can be polled
         return False
 
 

@@ -52,7 +52,7 @@ def unpacked_name(name: str) -> str:
 def unpack(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     """Yield the decompressed `blocks`, or the blocks unchanged if they are not compressed.
 
-    name: the input, for errors. Raises ArchiveError, MissingLibraryError without a library for
+    name: the input, for errors. Raises ArchiveError, MissingLibraryError if there is no library for
     zstd, and the exceptions of `blocks`.
     """
     start = b""
@@ -173,8 +173,8 @@ class _Gzip(_Member):
 class _Zstandard(_Member):
     """The decompressor of the `zstandard` package.
 
-    Its stream reader accepts a truncated frame as complete, so this uses decompressobj, which
-    cannot limit its output and is fed few bytes at a time.
+    Its stream reader accepts a truncated frame as complete, so this class uses decompressobj. That
+    cannot limit its output, so it is fed few bytes at a time.
     """
 
     _rest = b""
@@ -214,12 +214,15 @@ def _zstd() -> _Member:
 
 
 def _begins_a_block(start: bytes) -> bool:
-    """Whether BZh begins bzip2, not text: the block size follows, then pi or its root."""
+    """Whether data that begins with BZh is bzip2 and not text.
+
+    In bzip2, the block size and the digits of pi or of its square root follow.
+    """
     return start[4:10] in (b"1AY&SY", b"\x17rE8P\x90")
 
 
 class Kind(NamedTuple):
-    """A compression. magic: its first bytes. goes_on: also tests the bytes up to START_SIZE."""
+    """A compression. magic: its first bytes. goes_on: also tests the bytes after these."""
 
     magic: bytes
     make: Callable[[], _Member]

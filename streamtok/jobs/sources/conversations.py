@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Conversations:
-    """The chat template of a model's folder. digest: of everything that affects its output."""
+    """The chat template of a model's folder. digest: that of everything that affects its output."""
 
     def __init__(self, folder: str, encoding: Encoding):
-        """Raises VocabularyError if the folder has no template, and OSError."""
+        """Raises OSError, and a VocabularyError if the folder has no valid template."""
         self.template = ChatTemplate.from_folder(folder, encoding)
         self.digest = hashlib.sha256(repr(read_chat_template(folder)).encode()).hexdigest()
 

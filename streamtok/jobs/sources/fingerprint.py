@@ -40,9 +40,9 @@ def fingerprint(path: str) -> Stored:
 
 
 class FileWatch:
-    """The state of a regular file or an object when a command begins. size: in bytes.
+    """The state of a regular file or an object when a command begins. size: its size in bytes.
 
-    `check` raises if a file has changed. For an object, `read_blocks` checks this at the end.
+    `check` raises OSError if a file has changed. For objects, `read_blocks` checks this at the end.
     """
 
     def __init__(self, path: str, name: str):

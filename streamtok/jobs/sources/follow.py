@@ -1,4 +1,4 @@
-"""Follows a growing file as `tail -F` does: by name, from its first byte, forever.
+"""Follows a growing file by its name, as `tail -F` does, from its first byte and without end.
 
 When another file takes the name (rotation by rename), the old file is read to its end first, then
 the files rotated in between, then the new file. When the file is truncated (copytruncate), the rest
@@ -7,8 +7,8 @@ the process sleeps.
 
 Rotated files are those named PATH.1, PATH-20240101 and the like, in the order of their modification
 times. A file that was partly read is recognized by its contents, because names change and systems
-reuse inodes. Every byte is read exactly once, or CheckpointError reports a gap: text that was or
-may have been in the log, and is now in no file or only in a compressed one.
+reuse inodes. Either every byte is read exactly once, or a CheckpointError reports a gap: text that
+was or may have been in the log, and is now in no file or only in a compressed one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ANEW = "with another output, the command starts with the text that exists now"
 _LOOKS = 5  # attempts to find a file: names change while a folder is listed
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _DATE = 6  # digits of the shortest date; fewer digits are a number that grows with age
-# Suffixes of rotated files. Other neighbours, such as app.log.lock, are not part of the log.
+# Suffixes of rotated files. Other files beside it, such as app.log.lock, are not part of the log.
 _ROTATED = re.compile(r"[.-](\d[\dTZ.:_-]*?|old|prev)(\.(?:gz|bgz|bz2|xz|zst|zstd|lz4|Z|zip))?")
 
 
@@ -60,9 +60,10 @@ class Mark(NamedTuple):
 
 @dataclass
 class _Segment:
-    """A part of the stream from one file. start: its offset in the stream. offset: in the file.
+    """A part of the stream, from one file.
 
-    head: the first bytes of the file. file, size, time: as in `Mark`.
+    start: the offset of the part in the stream. offset: its offset in the file. head: the first
+    bytes of the file. file, size, time: as in `Mark`.
     """
 
     start: int
@@ -73,7 +74,7 @@ class _Segment:
     time: int
 
     def reaches(self, at: int) -> bool:
-        """Whether the stream's byte before `at` is in this file, so that it can identify the file.
+        """Whether the file has text before byte `at` of the stream, by which it can be identified.
 
         The position before the first byte of a file belongs to the end of the previous file.
         """
@@ -112,14 +113,14 @@ class Follower:
         self._saved: dict[str, Any] = {}  # the position where the stream began
 
     def blocks(self, position: dict[str, Any] | None = None) -> Iterator[bytes]:
-        """Yield blocks forever, from `position` or the first byte; b"" before each wait.
+        """Yield blocks without end, from `position` or the first byte; yield b"" before each wait.
 
         Waits if the file does not exist. Raises OSError if it cannot be read, and CheckpointError
         for a gap.
         """
         try:
             with naming(self.path):
-                with self._waiting():  # handle a signal that has arrived meanwhile
+                with self._waiting():  # handle a signal that has already arrived
                     pass
                 if position is None:
                     self._start()
@@ -137,7 +138,10 @@ class Follower:
             self._close_previous()
 
     def position(self, at: int) -> dict[str, Any]:
-        """The position of the stream's byte `at`, for JSON; it must not have been released."""
+        """The position of the stream's byte `at`, for JSON.
+
+        The data for this byte must not have been released.
+        """
         for one in reversed(self._segments):
             if one.reaches(at):
                 return {"at": at, **self._mark(one, at)._asdict()}
@@ -239,7 +243,7 @@ class Follower:
     # The next file
 
     def _switch(self) -> bool:
-        """Find the text after the open file's end. False if there is none yet."""
+        """Find the text after the open file's end; return False if there is none yet."""
         if self._fd >= 0:
             status = os.fstat(self._fd)
             if status.st_size < self._offset or not self._is_same():
@@ -256,7 +260,7 @@ class Follower:
         return self._open_next()
 
     def _open_next(self) -> bool:
-        """Open the file that came after the open one. False if there is none with text yet."""
+        """Open the file that came after the open one; return False if none with text exists yet."""
         has_waited = self._fd < 0
         while True:
             files = self._files()
@@ -282,7 +286,7 @@ class Follower:
                 return True
 
     def _open(self, one: _Rotated) -> bool:
-        """Begin to read a file; False if it is no longer the next one."""
+        """Begin to read a file; return False if it is no longer the next one."""
         try:
             fd = os.open(one.path, _READ)
         except FileNotFoundError:  # rotated again meanwhile
@@ -345,7 +349,7 @@ class Follower:
         return [one for one in later if one.size]
 
     def _files(self) -> list[_Rotated]:
-        """The files of the log: the rotated files, oldest first, and the named file."""
+        """The files of the log: the rotated files, oldest first, and then the named file."""
         files = _rotated(self.path)
         with contextlib.suppress(FileNotFoundError):
             status = check_regular(self.path)
@@ -360,7 +364,10 @@ class Follower:
     # Finding a file by the text that was read from it
 
     def _find(self, mark: Mark) -> None:
-        """Open the file with this mark. Raises CheckpointError if there is none: a gap."""
+        """Open the file that matches the mark.
+
+        Raises CheckpointError if there is none, which means that there is a gap.
+        """
         failed: list[str] = []
         for look in range(_LOOKS):
             if look:
@@ -385,7 +392,10 @@ class Follower:
         )
 
     def _open_marked(self, mark: Mark, failed: list[str]) -> _Opened | None:
-        """Open the file with this mark, or return None. failed: gets errors of other files."""
+        """Open the file that matches the mark, or return None.
+
+        failed: the list to which errors for unreadable files are added.
+        """
         found: list[tuple[os.stat_result, _Opened]] = []
         for one in self._files():
             if one.is_compressed:
@@ -398,7 +408,7 @@ class Follower:
                 pass
             except PermissionError as error:
                 failed.append(f"{shown(one.path)}: {error.strerror}")
-        # Copies match, too, and if little was read, files with the same first lines.
+        # Copies match, too. If little was read, so do files with the same first lines.
         same = [(status, one) for status, one in found if _inode(status) == mark.file]
         later = [(status, one) for status, one in found if status.st_mtime_ns >= mark.time]
         chosen = next((one for _, one in same or later or found[-1:]), None)
@@ -408,7 +418,7 @@ class Follower:
         return chosen
 
     def _open_at(self, path: str, mark: Mark) -> _Opened | None:
-        """Open a file at the offset of the mark. None if it does not match the mark."""
+        """Open a file at the offset of the mark; return None if the file does not match."""
         with contextlib.ExitStack() as stack:
             fd = os.open(path, _READ)
             stack.callback(os.close, fd)
@@ -451,7 +461,8 @@ class _Rotated(NamedTuple):
     is_compressed: bool  # by its name
 
     def is_copy_of(self, status: os.stat_result) -> bool:
-        """Whether it may be a compressed copy of a file: its time is equal, perhaps in seconds."""
+        """Whether it may be a compressed copy of a file: its time is the same, at least in seconds.
+        """
         time = status.st_mtime_ns
         return self.is_compressed and self.time in (time, time // _SECOND * _SECOND)
 

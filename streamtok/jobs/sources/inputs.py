@@ -41,8 +41,9 @@ class Input(ABC):
     """One input of a run.
 
     name: for errors. size: bytes on the disk, None if unknown. read: bytes read so far. is_done:
-    the last group was yielded. ends_unit: a unit ends after the latest group. clean: the clean cuts
-    that may end units inside documents. conversations: the chat template, for the splitter.
+    whether the last group was yielded. ends_unit: whether a unit ends after the latest group.
+    clean: finds the clean cuts at which units may end inside documents. conversations: the chat
+    template, for the splitter.
     """
 
     clean: CleanCuts | None = None
@@ -89,7 +90,7 @@ class ByteInput(Input):
         super().__init__(name, size)
         self._reading = reading
         self._on_bad = on_bad
-        self._ends = True  # the end of the input ends an undivided document, too
+        self._ends = True  # whether the end of the input also ends an undivided document
         self._splitter: Splitter | None = None
         self._divider: Divider | None = None
 
@@ -121,13 +122,13 @@ class ByteInput(Input):
             self._check_unchanged(False)  # a file truncated meanwhile looks damaged
             raise
         finally:
-            # Errors in closing a generator would be lost if the garbage collector did it.
+            # Errors in closing a generator would be lost if the garbage collector closed it.
             blocks.close()  # type: ignore[attr-defined]
 
     def _check_unchanged(self, is_read: bool = True) -> None:
         """Raise OSError if the input is known to have changed since it was opened.
 
-        is_read: all of it should have been read.
+        is_read: whether all of it should have been read.
         """
 
     def stop(self) -> list[Part]:
@@ -177,9 +178,9 @@ class FileInput(ByteInput):
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
     ):
-        """path: a path, a URL, or "-". stop: end before this byte of an uncompressed file.
+        """path: a path, a URL, or "-". stop: the byte of an uncompressed file before which to end.
 
-        Raises OSError if it cannot be read.
+        Raises OSError if the input cannot be read.
         """
         is_kept = path != "-" and (is_url(path) or check_file(path) is not None)
         # A pipe or a device has no fingerprint: the CRC is compared instead.
@@ -207,7 +208,7 @@ class FileInput(ByteInput):
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
         at = position["at"] if position else 0
         if self._watch is not None and self._watch.size > self._block_size:
-            self._watch.fingerprint()  # a smaller file is read by one call: no change in between
+            self._watch.fingerprint()  # a smaller file is read in one call: no change in between
         if self.size is None or is_compressed(self._path):
             # As above, errors in closing would otherwise be lost.
             with contextlib.closing(self._counted(0)) as blocks:  # type: ignore[type-var]
@@ -287,7 +288,7 @@ class ParquetInput(Input):
         """Open the file once, to raise OSError, DocumentError or MissingLibraryError early.
 
         reading: names the column of texts. on_bad: called with rows without a text, if `reading`
-        skips them. stop: end before this row, which must be the first row of a row group.
+        skips them. stop: the row before which to end; it must be the first row of a row group.
         """
         assert reading.parquet is not None
         if not is_url(path):

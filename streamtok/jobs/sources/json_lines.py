@@ -1,6 +1,7 @@
 """Splits JSON lines into documents: a JSON value on each line, with the text in one of its fields.
 
-Lines are parsed whole, so their length is limited. `splitters` has the other kinds of documents.
+Lines are parsed whole, so their length is limited. `splitters` handles the other kinds of
+documents.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ class JsonLines(Splitter):
         errors: str = "strict",
         start: Start = BEGINNING,
     ):
-        """name: the input, for errors. on_bad: called with bad lines; None: they are errors.
+        """name: the input, for errors. on_bad: called with bad lines; if None, they are errors.
 
-        max_line: bytes; a longer line is an error. errors: for invalid UTF-8, before a line is
-        parsed: "strict" makes it a bad line, "replace" inserts U+FFFD, "surrogateescape" keeps the
-        bytes. A JSON escape of a lone surrogate becomes U+FFFD.
+        max_line: the maximum size in bytes; a longer line is an error. errors: the treatment of
+        invalid UTF-8 before a line is parsed: "strict" makes it a bad line, "replace" inserts
+        U+FFFD, "surrogateescape" keeps the bytes. A JSON escape of a lone surrogate becomes U+FFFD.
         """
         super().__init__(start)
         self._begins_text = start.at == 0
@@ -127,7 +128,10 @@ class JsonLines(Splitter):
         return []  # an incomplete line is not valid JSON
 
     def _add_fast(self, texts: list[Any], lines: str) -> None:
-        """`_add` each line, with fewer calls for objects with a text in the field."""
+        """Do the same as `_add` for each line.
+
+        Objects with a text in the field need fewer calls.
+        """
         field = self._field
         for line in lines.split("\n"):
             if line[:1] == "{":
@@ -188,7 +192,10 @@ class JsonLines(Splitter):
 
 
 def text_field(row: Any, field: str, path: list[str]) -> str:
-    """The text in `field` of a parsed record, or else at `path`. Raises BadLine if it has none."""
+    """The text in `field` of a parsed record, or else at `path`.
+
+    Raises BadLine if there is none.
+    """
     value = _value(row, field, path)
     if not isinstance(value, str):
         raise BadLine(f"the field {field!r} holds {_kind(value)}, not a text")

@@ -35,7 +35,7 @@ class ParquetTexts:
     ):
         """Open the file, to begin at row number `row`.
 
-        on_bad: called with rows without a text; None: they are errors. Raises OSError,
+        on_bad: called with rows without a text; if None, they are errors. Raises OSError,
         MissingLibraryError, and DocumentError if the file is not Parquet or has no such column of
         texts.
         """
@@ -61,7 +61,7 @@ class ParquetTexts:
             stack.pop_all()
 
     def texts(self, waiting: Waiting = contextlib.nullcontext) -> Iterator[list[str | bytes]]:
-        """Yield the texts of a few rows at a time; `row` then includes these rows."""
+        """Yield the texts of a few rows at a time; `row` already counts these rows."""
         first = unreleased = 0
         for group in range(self._metadata.num_row_groups):
             size = self._metadata.row_group(group).num_rows
@@ -189,7 +189,7 @@ class ParquetTexts:
 
     @cached_property
     def first_rows(self) -> list[int]:
-        """The number of the first row of each row group, and the number of all rows."""
+        """The number of the first row of each row group, and then the total number of rows."""
         groups = range(self._metadata.num_row_groups)
         sizes = (self._metadata.row_group(group).num_rows for group in groups)
         return list(itertools.accumulate(sizes, initial=0))

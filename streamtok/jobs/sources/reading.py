@@ -17,9 +17,9 @@ _DOCUMENTS = "inputs and documents (default: each input is one document)"
 class Reading:
     """How inputs are read and divided into documents.
 
-    At most one of lines, delimiter, jsonl (a field) and parquet (a column) is given; without any,
-    each input is one document. max_pending: limits the bytes of a JSON line, among others. errors:
-    treatment of invalid UTF-8.
+    At most one of lines, delimiter, jsonl (a field) and parquet (a column) is given; if none is,
+    each input is one document. max_pending: limits the bytes of a JSON line, among other things.
+    errors: the treatment of invalid UTF-8.
     """
 
     lines: bool = said(
@@ -95,8 +95,8 @@ class Reading:
     def can_cut(self) -> bool:
         """Whether an input can be read in parts that end where documents end.
 
-        Not if the delimiter can overlap itself, because matches then depend on where the search
-        begins.
+        It cannot if the delimiter can overlap itself, because matches then depend on where the
+        search begins.
         """
         end = self.end or b""
         return self.is_split and not any(end[:i] == end[-i:] for i in range(1, len(end)))

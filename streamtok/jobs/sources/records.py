@@ -25,7 +25,7 @@ class BadRecord(NamedTuple):
 
 
 class BadLine(ValueError):
-    """Why a line has no text: see BadRecord. hint: another remedy than skipping the line."""
+    """Why a line has no text: see BadRecord. hint: a remedy other than skipping the line."""
 
     def __init__(self, kind: str, detail: str = "", hint: str = ""):
         super().__init__(kind)

@@ -118,7 +118,7 @@ class Splitter:
         return False
 
     def find_end(self, block: bytes) -> int | None:
-        """The offset in the next block after the delimiter that ends the document, or None."""
+        """The offset in the next block where the delimiter that ends the document ends, or None."""
         return None
 
     def finish(self) -> list[Part]:
@@ -126,7 +126,7 @@ class Splitter:
         raise NotImplementedError
 
     def stop(self) -> list[Part]:
-        """As `finish`, if reading stops before the end of the input."""
+        """Do the same as `finish`, for reading that stops before the end of the input."""
         return self.finish()
 
 

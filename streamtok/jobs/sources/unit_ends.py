@@ -1,8 +1,8 @@
 """Where units of a text end: at the first cut at or after a multiple of UNIT bytes.
 
 A cut is the end of a document, or a clean cut inside one (`_core/scan/cuts.pxi`). The ends of units
-depend on the text alone, so every reader finds the same, in a stream (`Divider`) or in a file from
-any offset (`FindCut`).
+depend on the text alone, so every reader finds the same ends, in a stream (`Divider`) or in a file
+from any offset (`FindCut`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def cuts_after(end: bytes) -> FindCut:
 
 
 class CleanCuts:
-    """Finds clean cuts. The encoding must have them."""
+    """Finds clean cuts, which the encoding must support."""
 
     def __init__(self, stream: StreamEncoder):
         self._cuts: Any = stream.encoding.definition.texts.cuts
@@ -80,7 +80,7 @@ class Divider:
     """Splits the blocks of one text into parts, so that units end at ends of parts."""
 
     def __init__(self, splitter: Splitter, clean: CleanCuts | None):
-        """splitter: at the beginning of a unit. clean: None unless documents may be cut."""
+        """splitter: must be at the beginning of a unit. clean: None unless documents may be cut."""
         self._splitter = splitter
         self._clean = clean
         self._at = splitter.consumed  # offset in the text
@@ -129,7 +129,7 @@ class Divider:
             yield self._feed_held(len(self._held) - around, around), False
 
     def rest(self) -> Iterator[tuple[list[Part], bool]]:
-        """Yield the bytes held back, at the end of the text."""
+        """At the end of the text, yield the parts in the bytes held back."""
         if self._clean is None or not self._held:
             return
         around = self._clean.around

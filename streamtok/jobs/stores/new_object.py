@@ -16,8 +16,9 @@ from .urls import check_writable
 
 
 class NewObject(PartFile):
-    """A temporary file that `publish` uploads. Errors of writing name this file, whose disk may be
-    full.
+    """A temporary file that `publish` uploads.
+
+    Errors in writing name this file, because its disk may be full.
     """
 
     def __init__(

@@ -129,8 +129,7 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
         with naming_object(url):
             store.put_file(path, name, mode=mode)
     except OSError as error:
-        # Each library has its own exception for status 412, with which a store refuses to replace
-        # it.
+        # Each library has its own exception for status 412, by which a store refuses the request.
         if is_new and error.errno != errno.EACCES:
             with contextlib.suppress(FileNotFoundError):
                 describe(url)

@@ -13,7 +13,7 @@ from .new_object import NewObject
 from .object_reader import ObjectReader
 from .urls import is_url, join
 
-__all__ = ["is_url", "join"]  # defined in other modules
+__all__ = ["is_url", "join"]  # defined in `urls`
 
 _BLOCK = 1 << 18  # bytes
 
