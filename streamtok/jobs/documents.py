@@ -300,7 +300,10 @@ class DocumentEncoder:
         self._add_ids(ids, _end(ids) if is_end else _NO_END, _utf8_length(text))
 
     def _add_middle(self, text: bytes, is_end: bool) -> bytes:
-        """Encode the text up to its last clean cut, in tasks; return the rest, for the stream."""
+        """Encode the text up to its last clean cut, mostly in tasks.
+
+        Returns the text that remains, which the stream must encode.
+        """
         cuts, matcher, size = self._cuts, self._matcher, len(text)
         if cuts is None:
             return text

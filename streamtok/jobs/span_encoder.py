@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """Inputs first:last. position: where to begin in the first input; None: at its beginning.
+    """Inputs first:last. position: where to begin in the first input (None: at its beginning).
 
-    stop: where to end, if there is only one input; None: at its end. stream: the encoder's state,
+    stop: where to end, if there is only one input (None: at its end). stream: the encoder's state,
     if the position is a mark.
     """
 
@@ -109,9 +109,9 @@ class SpanEncoder:
         """open_input: opens an input by its number, for a span. sizes: as for `group_ends`.
 
         skipped: the list to which the inputs append skipped records. marks_every: seconds between
-        marks, for inputs that need them; None: no marks. ends_at: exceptions that end an input,
-        such as a signal's; pauses_at: exceptions after which another process continues. Both may be
-        raised while an input waits.
+        marks, for inputs that need them, or None for no marks. ends_at: exceptions that end an
+        input, such as a signal's; pauses_at: exceptions after which another process continues. Both
+        may be raised while an input waits.
         """
         self._job = job
         self._family = family

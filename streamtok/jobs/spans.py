@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from .sources.reading import Reading
     from .sources.records import BadRecord, OnBad
 
-CACHE_BYTES = (
-    16 << 20
-)  # for each thread that encodes: the pre-token cache, smaller than the default
+CACHE_BYTES = 16 << 20  # of each encoding thread's pre-token cache; less than the default
 
 
 def find_cuts(job: EncodeJob, encoding: Encoding) -> FindCut | None:

@@ -1,8 +1,8 @@
-"""Writes Parquet files of ids through pyarrow: one row for each document.
+"""Writes Parquet files of ids through pyarrow: one row per document, or several for a long one.
 
-The footer of a Parquet file lists its contents, so one process cannot continue the unfinished file
-of another. The ids and the lengths of the documents are therefore written to plain files first.
-When these are complete, they are converted to the table, in blocks.
+A Parquet file ends with a footer that describes all of it, so one process cannot continue the
+unfinished file of another. The ids and the lengths of the documents are therefore written to plain
+files first. When these are complete, they are converted to the table, in blocks.
 """
 
 from __future__ import annotations

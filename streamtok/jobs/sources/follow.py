@@ -2,8 +2,8 @@
 
 When another file takes the name (rotation by rename), the old file is read to its end first, then
 the files rotated in between, then the new file. When the file is truncated (copytruncate), the rest
-of the old text is read from its copy first. All of this is one stream of bytes. Between two polls
-the process sleeps.
+of the old text is read from its copy first. All these texts are one stream of bytes. Between two
+polls the process sleeps.
 
 Rotated files are those named PATH.1, PATH-20240101 and the like, in the order of their modification
 times. A file that was partly read is recognized by its contents, because names change and systems
@@ -461,7 +461,9 @@ class _Rotated(NamedTuple):
     is_compressed: bool  # by its name
 
     def is_copy_of(self, status: os.stat_result) -> bool:
-        """Whether it may be a compressed copy of a file: its time is the same, at least in seconds.
+        """Whether it may be a compressed copy of a file.
+
+        Its time is then the same, or the same in whole seconds.
         """
         time = status.st_mtime_ns
         return self.is_compressed and self.time in (time, time // _SECOND * _SECOND)

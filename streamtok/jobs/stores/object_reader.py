@@ -19,7 +19,7 @@ class ObjectReader(io.RawIOBase):
     """An object, read as a file. All errors are OSErrors that name the URL."""
 
     def __init__(self, url: str, window: int, about: Stored | None = None):
-        """window: the minimum number of bytes to request. about: an earlier result of `describe`.
+        """window: the minimum number of bytes per request. about: an earlier result of `describe`.
 
         Raises OSError.
         """

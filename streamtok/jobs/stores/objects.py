@@ -117,7 +117,7 @@ def write(url: str, data: bytes) -> None:
 
 
 def upload(path: str, url: str, *, is_new: bool = False) -> None:
-    """Copy a file of this machine into the store. Raises OSError.
+    """Copy a file on this machine into the store. Raises OSError.
 
     is_new: raise FileExistsError if the object exists. The store checks this in the same request,
     so only one of two writers succeeds.
@@ -129,7 +129,7 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
         with naming_object(url):
             store.put_file(path, name, mode=mode)
     except OSError as error:
-        # Each library has its own exception for status 412, by which a store refuses the request.
+        # Each library has its own exception for status 412, with which a store refuses the request.
         if is_new and error.errno != errno.EACCES:
             with contextlib.suppress(FileNotFoundError):
                 describe(url)
