@@ -52,8 +52,8 @@ def unpacked_name(name: str) -> str:
 def unpack(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     """Yield the decompressed `blocks`, or the blocks unchanged if they are not compressed.
 
-    name: the input, for errors. Raises ArchiveError, MissingLibraryError if there is no library for
-    zstd, and the exceptions of `blocks`.
+    name: the input, for errors. Raises ArchiveError for damaged data, MissingLibraryError if there
+    is no library for zstd, and the exceptions of `blocks`.
     """
     start = b""
     while not start or may_be_compressed(start):
@@ -222,7 +222,8 @@ def _begins_a_block(start: bytes) -> bool:
 
 
 class Kind(NamedTuple):
-    """A compression. magic: its first bytes. goes_on: also tests the bytes after these."""
+    """A compression. magic: its first bytes. goes_on: a further test of the bytes up to START_SIZE.
+    """
 
     magic: bytes
     make: Callable[[], _Member]

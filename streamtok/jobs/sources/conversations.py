@@ -40,7 +40,7 @@ class Conversations:
 
 
 def _repaired(value: Any) -> Any:
-    """Replace lone surrogates in a JSON value by U+FFFD."""
+    """Replace lone surrogates in a JSON value with U+FFFD."""
     if isinstance(value, str):
         return value if value.isascii() else text_bytes(value, "replace").decode()
     if isinstance(value, list):

@@ -1,10 +1,10 @@
 """The kinds of input: files and objects, followed files and Parquet files.
 
 An input yields documents, as groups of parts (see `splitters`). Between two groups, `position`
-returns as JSON where the next group begins, so that another process can continue there. Positions
-count decompressed bytes. To continue, a compressed file is decompressed from its beginning, and
-standard input must be sent again from its beginning; in both cases the CRC of the skipped bytes
-must match.
+returns, as JSON, the position where the next group begins, so that another process can continue
+there. Positions count decompressed bytes. To continue, a compressed file is decompressed from its
+beginning, and standard input must be sent again from its beginning; in both cases the CRC of the
+skipped bytes must match.
 """
 
 from __future__ import annotations

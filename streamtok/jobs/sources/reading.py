@@ -111,8 +111,8 @@ class Reading:
     ) -> Splitter:
         """Make the splitter for an input of bytes. name: the input, for errors.
 
-        on_bad: called with the bad lines that are skipped. ends: the end of the input ends an
-        undivided document, too.
+        on_bad: called with the bad lines that are skipped. ends: whether the end of the input also
+        ends an undivided document.
         """
         made: Splitter
         if self.jsonl is not None:
