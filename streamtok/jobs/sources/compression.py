@@ -222,8 +222,7 @@ def _begins_a_block(start: bytes) -> bool:
 
 
 class Kind(NamedTuple):
-    """A compression. magic: its first bytes. goes_on: a further test of the bytes up to START_SIZE.
-    """
+    """A compression. magic: its first bytes. goes_on: a test of all bytes up to START_SIZE."""
 
     magic: bytes
     make: Callable[[], _Member]

@@ -93,8 +93,7 @@ class JsonLines(Splitter):
         return block.find(b"\n") + 1 or None
 
     def _offset(self) -> int:
-        """The offset of the current line. The search continues from the line that was located last.
-        """
+        """The offset of the current line. The search begins at the line that was located last."""
         line, at = self._found
         while line < self.records:
             line, at = line + 1, self._data.index(b"\n", at) + 1
