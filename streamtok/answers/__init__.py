@@ -1,1 +1,1 @@
-"""Answers that only an exact stream can give: live counts, budgets, chunks, drift of ids."""
+"""Answers that need an exact stream: live counts, budgets, chunks, id drift."""

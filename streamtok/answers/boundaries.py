@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LOOK_AHEAD", "Boundaries", "levels_of"]
 
-LOOK_AHEAD = 1024  # most characters after an offset that decide whether it is a boundary
-_REACH = 64  # characters to search for a boundary at first
+LOOK_AHEAD = 1024  # most characters after an offset that can decide whether it is a boundary
+_REACH = 64  # characters to search in the first round
 
 _PARAGRAPH = r"\n(?:[ \t\r]*\n)+"
 _LINE = r"\n"
@@ -29,7 +29,7 @@ _FINER = {
 
 
 def levels_of(boundary: Any, is_str: bool) -> tuple[Any, ...]:
-    """The boundary, then the finer ones to try if it is too far away; expressions are compiled.
+    """The boundary, then finer ones to try if it is too far away, with compiled expressions.
 
     Raises ValueError or TypeError for an invalid boundary.
     """
@@ -107,7 +107,7 @@ class Boundaries:
         return at >= 0 and position < self._specials[at][1]
 
     def _pretoken_ends(self, above: int, stop: int) -> Iterator[int]:
-        """The ends of the original text's pre-tokens. Each round begins at an earlier clean cut."""
+        """The ends of pre-tokens in the given text, last first."""
         cuts, matcher = self._settings.definition.texts.cuts, self._settings.matcher
         text = self._source.text_at(self._start, stop + LOOK_AHEAD)
         high, reach = stop, _REACH

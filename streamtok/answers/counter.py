@@ -1,4 +1,4 @@
-"""Counter: the number of tokens of a text that is still being written, without making ids."""
+"""Counter: counts the tokens of a text that is still being written, without producing ids."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Counter"]
 class Counter(OneCall):
     """Counts the tokens of one text, chunk by chunk, as `Encoding.count` does for the whole.
 
-    A chunk is str or bytes-like; bytes may be cut anywhere. It may be a Prompt, as for
-    `StreamEncoder`. An exception leaves the counter as it was before the call. One thread at a
-    time: a call during another one raises StreamInUseError.
+    A chunk is str, bytes-like or, as for `StreamEncoder`, a Prompt; bytes may be cut anywhere. An
+    exception leaves the counter as it was before the call. Calls must not overlap: a call during
+    another one raises StreamInUseError.
 
     >>> counter = enc.counter()
     >>> counter.update("hello wor"), counter.total, counter.estimate
@@ -33,7 +33,7 @@ class Counter(OneCall):
 
     _kind = "counter"
     _now: tuple[StreamEncoder, int | None]
-    """The stream, and the total if the text has ended. They change in one assignment, because a
+    """The stream, and the total if the text has ended. Both change in one assignment, because a
     signal handler may raise between two.
     """
 
@@ -47,7 +47,7 @@ class Counter(OneCall):
         max_pending: int | None = None,
         add_special_tokens: bool = False,
     ) -> None:
-        """Arguments and errors as for `StreamEncoder`, but special tokens are plain text by
+        """Arguments and exceptions as for `StreamEncoder`, but special tokens are plain text by
         default.
         """
         stream = StreamEncoder(
@@ -62,14 +62,14 @@ class Counter(OneCall):
 
     @one_call
     def update(self, chunk: Text | Prompt) -> int:
-        """int: the number of tokens that became certain: no later chunk can change them.
+        """int: the number of tokens that became certain, so that no later chunk can change them.
 
         After `finish`, a new text begins. Raises as `StreamEncoder.encode` does. Costs
         O(len(chunk)).
         """
         stream, last = self._now
         if last is not None:
-            stream = stream.copy()  # both parts of `_now` change below, at once
+            stream = stream.copy()  # so that `_now` changes in one assignment below
         found = stream.take(chunk, False, COUNT)
         self._now = stream, None
         return found
@@ -103,8 +103,8 @@ class Counter(OneCall):
 
     @one_call
     def finish(self) -> int:
-        """int: end the text, and return its number of tokens. `total` keeps it until the next
-        `update`. Raises UnicodeDecodeError for an unfinished character with "strict".
+        """int: end the text and return its number of tokens, which `total` keeps until the next
+        `update`. With errors="strict", raises UnicodeDecodeError for an unfinished character.
         """
         stream, last = self._now
         if last is None:
@@ -124,7 +124,7 @@ class Counter(OneCall):
 
     @one_call
     def reset(self) -> None:
-        """Begin a new text, from 0."""
+        """Begin a new text, with a total of 0."""
         stream = self._now[0].copy()
         stream.reset()
         self._now = stream, None

@@ -1,9 +1,9 @@
 """An editable text and its ids: an edit encodes only what it changes.
 
-The text is kept in blocks between clean cuts, each with its ids and encoded independently. An edit
-replaces the blocks that it touches, and a neighbour as well if the cut between them is no longer
-clean. A prompt is cut only inside spans of text. If an encoding has no clean cuts (it changes text
-before it cuts it, or its pattern has no tables), there is one block.
+The text is kept in blocks between clean cuts; each block is encoded independently and keeps its
+ids. An edit replaces the blocks that it touches, and a neighbour as well if the cut between them is
+no longer clean. A prompt is cut only inside spans of text. If an encoding has no clean cuts
+(because it changes text before cutting it, or its pattern has no tables), there is one block.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "Document"]
 
-_NEAR = 4  # blocks before the end whose totals are computed from there
-_BLOCK = 1024  # characters of a block, about: what is encoded again for a typed letter
+_NEAR = 4  # totals before this many last blocks are computed from the end
+_BLOCK = 1024  # approximate characters of a block, which one typed letter encodes again
 
 
 class Change(NamedTuple):
@@ -51,7 +51,7 @@ class _Totals(NamedTuple):
     n_bytes: int = 0
 
     def moved(self, blocks: Iterable[_Block], sign: int) -> _Totals:
-        """The totals after adding these blocks, or with sign -1 removing them."""
+        """The totals with these blocks added (sign 1) or subtracted (sign -1)."""
         at = self
         for text, ids, size in blocks:
             at = _Totals(
@@ -79,8 +79,8 @@ class Document:
         self._template = settings.template
         self._cuts = settings.definition.texts.cuts
         self._blocks: list[_Block] = []
-        self._totals = [_Totals()]  # before each block, computed on demand
-        self._whole: _Totals | None = _Totals()  # after the last block, or None
+        self._totals = [_Totals()]  # before each block; computed on demand
+        self._whole: _Totals | None = _Totals()  # after the last block; None if not computed
         self.append(text)
 
     @property
@@ -117,11 +117,11 @@ class Document:
     def replace(self, start: int, stop: int, text: str | Prompt) -> Change:
         """Change: replace the characters start:stop with `text`.
 
-        Encodes the edit, about a kilobyte around it, and as far beyond that as a pre-token and a
-        special token extend; in a document that began with a Prompt, as far as spans of control
-        extend. Raises IndexError for a position outside the text, TypeError for a text that is not
-        a str (nor, in such a document, a Control or a Prompt), ValueError for a disallowed special
-        token that the edit would create.
+        Encodes the edit and about a kilobyte around it, or more if a pre-token, a special token or,
+        in a document that began with a Prompt, a span of control extends further. Raises IndexError
+        for a position outside the text, TypeError if `text` is not a str (or, in such a document, a
+        Control or a Prompt), and ValueError for a disallowed special token that the edit would
+        create.
         """
         prompt = prompt_of(text)
         if not isinstance(text, str) and (prompt is None or self._settings.prompts is None):
@@ -164,10 +164,10 @@ class Document:
 
     @property
     def stable(self) -> int:
-        """int: how many leading ids no appended text can change.
+        """int: the number of leading ids that no appended text can change.
 
-        A prompt cache may keep these while a chat grows. Costs the length of the last block and the
-        longest special token.
+        A prompt cache may keep these while a chat grows. Encodes only the last block, or
+        as many blocks as the longest special token can span.
         """
         number = len(self._blocks)
         reach = max(self._settings.matcher.reach, 1)
@@ -209,9 +209,9 @@ class Document:
         return totals[number]
 
     def _around(self, start: int, stop: int) -> tuple[int, int]:
-        """The blocks first:last that hold the characters start:stop, at least one if there is one.
+        """The range (first, last) of the blocks that hold the characters start:stop.
 
-        They include a block that ends at `start`, since inserted text continues it.
+        It includes a block that ends at `start`, since inserted text continues that block.
         """
         n = len(self._blocks)
         if start == stop == self._end().text:
@@ -223,7 +223,7 @@ class Document:
         return first, max(bisect.bisect_left(totals, stop, 1, key=_text_of), first + 1)
 
     def _context(self, first: int, last: int) -> tuple[Any, Any]:
-        """As much text before and after these blocks as a cut can depend on."""
+        """The text before and after these blocks that a cut can depend on."""
         reach = max(self._settings.matcher.reach, 1)
         left = right = self._text_of(())
         while first > 0 and len(left) < reach:
@@ -235,7 +235,7 @@ class Document:
         return left[-reach:], right[:reach]
 
     def _is_clean(self, text: Any, at: int, flat: str | None = None) -> bool:
-        """Whether the text has a clean cut at this offset. flat: its str, for frequent calls."""
+        """Whether the text has a clean cut at this offset. flat: str(text), if known."""
         if self._cuts is None:
             return False
         if at in (0, len(text)):
@@ -249,7 +249,7 @@ class Document:
         return self._cuts.find(text, self._settings.matcher, at, at + 1) == at
 
     def _encoded(self, left: Any, text: Any, right: Any, offset: int) -> list[_Block]:
-        """The blocks of a text between its neighbours. offset: the position of its first byte."""
+        """The blocks of `text`, between `left` and `right`. offset: bytes before it, for errors."""
         whole = left + text + right
         flat = str(whole) if isinstance(whole, Prompt) else whole
         at, end = len(left), len(left) + len(text)

@@ -1,8 +1,8 @@
-"""Ids that came from a model: where they differ from the ids of their own text.
+"""Finds where ids from a model differ from the ids of their own text.
 
-A model may sample ids that no text is encoded to: encoding their text gives other ids. Special ids
-are kept; the text between two of them is plain text. Text for which a pattern makes no ids cannot
-be recovered from them.
+A model may sample ids that encoding never returns, so that encoding their text again returns
+different ids. Special ids are kept, and the text between two of them is encoded as plain text. Text
+that the pattern skips has no ids, so it is not part of the text of the ids.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["first_drift"]
 def first_drift(encoding: Defined, ids: Iterable[int] | IdArray) -> int | None:
     """The index of the first id that changes when the ids' text is encoded again, or None."""
     given: list[int] = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    encoding.definition.decoder.decode(given)  # raises for an unknown id, and for no ids
+    encoding.definition.decoder.decode(given)  # raises for an unknown id
     index = 0
     for found in _encoded_again(encoding, given):
         wanted = given[index : index + len(found)]
@@ -43,14 +43,18 @@ def _text_of(encoding: Defined, ids: list[int], is_first: bool) -> bytes:
         return encoding.decode_bytes(ids) if is_first else encoding.definition.decoder.decode(ids)
     if is_first and encoding.definition.rules.first_texts and ids[0] not in own:
         return encoding.decode_bytes(ids[:1]) + _text_of(encoding, ids[1:], False)
-    # Some special tokens match other text than they decode to.
+    # Some special tokens decode to a text that differs from the text that they match.
     data = b"".join(own.get(id) or encoding.definition.decoder.token_bytes(id) for id in ids)
     drops = is_first and encoding.definition.rules.drops_first_space
     return data.removeprefix(b" ") if drops else data
 
 
 def _encoded_again(encoding: Defined, ids: list[int]) -> Iterator[list[int]]:
-    """The ids of the text of `ids`, split at special ids if the encoding is plain."""
+    """The ids of the text of `ids`, split at special ids.
+
+    An encoding that changes text encodes all of it at once, with the special tokens in `ids`
+    allowed.
+    """
     special = encoding.definition.specials
     used = special.ids.intersection(ids)
     if not encoding.definition.texts.is_plain:

@@ -1,9 +1,9 @@
-"""How many ids the prefixes of a text have, near the position where a budget ends.
+"""Counts the ids of the prefixes of a text, near the position where a budget is used up.
 
 A stream is fed until more ids are certain than the budget allows. Every longer prefix has at least
-these, so none of them fits. Shorter prefixes are tried, longest first, by ending a copy of the
-stream from shortly before. A prefix may have fewer or more ids than the whole text has up to the
-same position, because the whole text does not end there.
+these ids, so none of them fits. Shorter prefixes are tried, longest first: a copy of the stream as
+it was shortly before the end of the prefix encodes the rest. A prefix may have fewer or more ids
+than the whole text has up to the same position, because the whole text does not end there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Prefixes", "feed"]
 
-_SMALL_STEP = 8  # characters: how precisely the end of a budget is located
+_SMALL_STEP = 8  # characters: the precision with which the end of a budget is located
 _BLOCK = 64  # positions that are examined together
 _AHEAD = 64  # characters to read ahead until a token is certain
 
@@ -51,11 +51,11 @@ class Prefixes:
         self._snapshots = [_Snapshot(start, 0, settings.tail())]
         self._after: _TokensAfter | None = None
         self.stop = start  # no prefix this long fits the budget
-        self.end = start  # of the whole text, if that fits the budget
-        self.n_tokens = 0  # of the whole text, likewise
+        self.end = start  # the end of the whole text, if it fits the budget
+        self.n_tokens = 0  # the ids of the whole text, if it fits
 
     def advance(self, budget: int, each: float = 3.3) -> bool:
-        """Whether the whole text fits the budget; if not, `stop` says where to look.
+        """Whether the whole text fits the budget; if not, no prefix up to `stop` or beyond fits.
 
         each: approximate characters per token.
         """
@@ -138,7 +138,7 @@ class _TokensAfter:
         self._ends = {0}
 
     def has_end(self, prefix: bytes) -> bool:
-        """Whether the tokens begin with these bytes, and one of them ends right after these."""
+        """Whether the bytes of the tokens begin with `prefix`, and one token ends where it does."""
         while len(self._bytes) < len(prefix) and not self._is_over:
             step = max(_AHEAD, self._position - self.snapshot.position)
             self._is_over = self._source.is_end(self._position + step)
@@ -155,9 +155,9 @@ class _TokensAfter:
 
 
 def feed(tail: Tail, piece: Any, final: bool, output: Output[Result], offset: int = 0) -> Result:
-    """The ids that become certain with a piece, in the form of `output`.
+    """Feed a piece, and return the ids that become certain, in the form of `output`.
 
-    offset: bytes before the stream began, for errors.
+    offset: bytes of the text before the stream, for errors.
     """
     try:
         result: Result = tail.encode(piece, final, output, NO_LIMIT)

@@ -1,4 +1,4 @@
-"""Split a text of any length into chunks of limited size, in the memory of one chunk."""
+"""Splits a text of any length into chunks of limited size, holding one chunk in memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def split(
     overlap: int,
     boundary: Any,
 ) -> Iterator[Chunk]:
-    """The chunks of a source. Arguments are checked now; the source is read as chunks are used."""
+    """The chunks of a source. Arguments are checked now; the source is read chunk by chunk."""
     budget, added = settings.budget(max_tokens, 1), settings.template.size
     overlap = check_budget("overlap", overlap)
     if overlap >= budget:
@@ -67,7 +67,7 @@ class _Splitting:
         self._overlap = overlap
         self._levels = levels
         self.each = 3.3  # characters per token in the chunk before
-        self._bytes = (0, 0)  # a position, and how many bytes of UTF-8 are before it
+        self._bytes = (0, 0)  # a position, and the bytes of UTF-8 before it
 
     def chunks(self) -> Iterator[Chunk]:
         source = self.source

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Stop", "StoppingDecoder"]
 
-_MOST = 1 << 10  # characters of a stop string: the cost of a search for each character of a text
+_MOST = 1 << 10  # characters of a stop string; a search costs as much for each character of text
 
 
 class Stop(NamedTuple):
-    """The stop string that ended the stream, and the character of the stream where it begins."""
+    """The stop string that ended the stream, and its offset in the stream in characters."""
 
     text: str
     start: int
 
 
 # The characters emitted so far, 0 after a stop; held text that may begin a stop string; the stop
-# string found. A plain tuple, since each call makes one.
+# string found. A plain tuple for speed, since each call makes one.
 _Position: TypeAlias = "tuple[int, str, Stop | None]"
 _BEGIN: _Position = 0, "", None
 
@@ -34,9 +34,9 @@ class StoppingDecoder(StreamDecoder):
     """Decodes one stream of ids up to the first of its stop strings.
 
     Text that may begin a stop string is held back until that is decided. When a stop string is
-    found, the text before it is emitted, `stopped` says which and where, and later ids produce no
-    text. The stop string that begins first counts; of several, the shortest. An exception leaves
-    the stream as it was before the call.
+    found, the text before it is emitted, `stopped` says which one it is and where it begins, and
+    later ids produce no text. The stop string that begins first counts; if several begin there, the
+    shortest. An exception leaves the stream as it was before the call.
 
     >>> decoder = enc.stream_decoder(stop=["world"])
     >>> [decoder.decode([id]) for id in enc.encode("hello world!")], decoder.stopped
@@ -55,7 +55,7 @@ class StoppingDecoder(StreamDecoder):
         errors: str = "replace",
         skip_special_tokens: bool = False,
     ):
-        """stop: one text or several. Raises ValueError for a bad length, TypeError if not str."""
+        """stop: one or more str. Raises TypeError for other types, ValueError for bad lengths."""
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
         for text in stops:
             if not isinstance(text, str):
@@ -82,7 +82,7 @@ class StoppingDecoder(StreamDecoder):
             return text, None if final else (given + len(text), "", None), False
         text = held + text
         found = self._finds(text)
-        # A longer stop string that begins earlier may still be on its way.
+        # A longer stop string that begins earlier may still be incomplete.
         at = len(text) if final else self._held_from(text, found.start() if found else len(text))
         if found is not None and found.start() <= at:
             at = found.start()
@@ -100,12 +100,12 @@ class StoppingDecoder(StreamDecoder):
         return limit
 
     def decode_bytes(self, ids: Any, final: bool = False) -> bytes:
-        """Raise TypeError: stop strings are texts."""
+        """Raise TypeError: stop strings are text, so only `decode` finds them."""
         raise TypeError("a decoder with stop strings gives text: call decode")
 
     @property
     def stopped(self) -> Stop | None:
-        """Stop | None: the stop string that was found, or None so far."""
+        """Stop | None: the stop string that was found; None if none was found yet."""
         return (self._note or _BEGIN)[2]
 
     @property

@@ -1,11 +1,11 @@
-"""The longest suffix of a text that fits a budget.
+"""Finds the longest suffix of a text that fits a budget.
 
-The whole text is encoded. Let the *limit* be where its last budget + 1 tokens begin. The search
-starts at the last *clean cut* (`_core/scan/cuts.pxi`) before the limit: the ids of its two sides
-are those of the whole, so every longer suffix has more ids than the budget. Suffixes are tried from
-there, longest first. If there are many before the limit, as in an encoding without cuts, most are
-skipped by a lower bound: the fewest tokens that can spell a suffix. One pass from the end of the
-text computes it for all suffixes.
+The whole text is encoded. Let the *limit* be the position where its last budget + 1 tokens begin.
+The search starts at the last *clean cut* (`_core/scan/cuts.pxi`) before the limit: the two sides of
+a clean cut together have the ids of the whole, so every longer suffix has more ids than the budget.
+Suffixes are tried from there, longest first. If many begin before the limit, as in an encoding
+without cuts, most are skipped by a lower bound: the fewest tokens that can spell a suffix. One pass
+from the end of the text computes this bound for all suffixes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["longest_suffix"]
 
-_FEW = 48  # if a cut is no more characters before the limit, every one of them is tried
-_MOST_WORK = 1 << 26  # suffixes to try times characters to encode for each
+_FEW = 48  # if the cut is at most this many characters before the limit, no bound is used
+_MOST_WORK = 1 << 26  # suffixes to try, times the characters to encode for each
 
 _sizes: weakref.WeakKeyDictionary[Vocabulary, list[int]] = (
     weakref.WeakKeyDictionary()
@@ -38,8 +38,8 @@ _sizes: weakref.WeakKeyDictionary[Vocabulary, list[int]] = (
 
 
 def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int]:
-    """(start, number of ids) of the longest suffix of `text` within the budget that is made of
-    whole characters and of the last tokens of the whole. text: str, Prompt or bytes.
+    """(start, number of ids) of the longest suffix of `text` within the budget that consists of
+    whole characters and of the last tokens of the whole text. text: str, Prompt or bytes.
     """
     settings.tail()  # raises for a pattern without tables, as side="right" does
     ids = settings.encode(text, ARRAY)
@@ -73,9 +73,9 @@ def longest_suffix(settings: Settings, text: Any, budget: int) -> tuple[int, int
 
 
 def _cut_before(settings: Settings, text: Any, size: int, budget: int) -> int:
-    """The last clean cut after which the text has more ids than the budget; else 0.
+    """The last clean cut after which the text has more ids than the budget; 0 if there is none.
 
-    size: characters or bytes from the end of the text to the limit, where the search starts.
+    size: distance in characters or bytes between the limit and the end of the text.
     """
     cuts = settings.definition.texts.cuts
     near = len(text) - size
@@ -98,12 +98,12 @@ class _Spelled(NamedTuple):
 
     prefix: bytes
     data: bytes
-    offsets: list[tuple[int, int]]  # where characters begin: in the text, in `data`
-    starts: set[int]  # where tokens begin, in `data`
+    offsets: list[tuple[int, int]]  # of each character: in the text, in `data`
+    starts: set[int]  # offsets in `data` where tokens begin
 
 
 def _spell(settings: Settings, part: Any) -> _Spelled | None:
-    """How tokens spell the text. None if more than spaces is changed, or text is dropped."""
+    """How tokens spell the text; None if text is dropped, or more than spaces is changed."""
     if isinstance(part, Prompt):
         return None
     rules, pattern = settings.definition.rules, settings.definition.pattern
@@ -112,7 +112,7 @@ def _spell(settings: Settings, part: Any) -> _Spelled | None:
         return None
     steps = getattr(rules.normalizer, "spec", ())
     if any(kind in ("JoinedSpaces", "LongestMap") for kind, *_ in steps):
-        return None  # a suffix may change where the whole did not, and have fewer tokens
+        return None  # a suffix may change where the whole text did not, and so have fewer tokens
     text = part if isinstance(part, str) else part.decode("utf-8", "surrogateescape")
     # If a text is in NFC, so is each part. Other changes show in the comparison below.
     if steps == (("NFC",),) and not unicodedata.is_normalized("NFC", text):
@@ -137,8 +137,8 @@ def _spell(settings: Settings, part: Any) -> _Spelled | None:
 def _able_from(settings: Settings, spelled: _Spelled, budget: int) -> set[int]:
     """The positions from which at most `budget` tokens can spell the rest of the text.
 
-    The rest may have the prefix before it or not. The scan runs backwards, and stops when no
-    position was possible for the length of the longest token.
+    The rest may be preceded by the prefix or not. The scan runs backwards, and stops after as many
+    impossible positions as the longest token has bytes.
     """
     prefix, data = spelled.prefix, spelled.data
     find = settings.definition.table.find
@@ -148,7 +148,7 @@ def _able_from(settings: Settings, spelled: _Spelled, budget: int) -> set[int]:
         _sizes[vocabulary] = np.unique(np.diff(vocabulary.offsets)).tolist()
     lengths = sorted({1, *_sizes[vocabulary], *map(len, specials)}, reverse=True)
     end = len(data)
-    fewest = [0]  # fewest[n]: of the last n bytes
+    fewest = [0]  # fewest[n]: tokens that spell the last n bytes
     able = set()
     unable = 0  # consecutive positions
     for at in range(end - 1, -1, -1):

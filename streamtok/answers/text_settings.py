@@ -52,9 +52,10 @@ class Settings:
         self._allowed = allowed_special
 
     def of(self, text: Any) -> tuple[Settings, Any]:
-        """(settings, text): of a Prompt or t-string, those for prompts, and the text as a Prompt.
+        """(settings, text): for a Prompt or t-string, the settings for prompts and the Prompt.
 
-        Raises UnsupportedPromptError, and ValueError for settings that contradict a prompt.
+        Anything else is returned unchanged. Raises UnsupportedPromptError, and ValueError for
+        settings that contradict a prompt.
         """
         prompt = prompt_of(text)
         if prompt is None:
@@ -68,7 +69,7 @@ class Settings:
         return twin, prompt
 
     def opened(self, source: Any) -> tuple[Settings, TextWindow]:
-        """As `of`, for a text or chunks, which form a prompt if the first one is a prompt."""
+        """As `of`, for a text or for chunks, which form a prompt if the first chunk is one."""
         from .text_window import TextWindow  # a counter needs neither this nor its imports
 
         text = TextWindow(source)
@@ -90,7 +91,7 @@ class Settings:
     def encode_with_offsets(
         self, text: Text | Prompt, unit: str
     ) -> tuple[IdArray, npt.NDArray[np.int64]]:
-        """See `Encoding.encode_with_offsets`; streams are in `engines/trace.py`."""
+        """See `Encoding.encode_with_offsets`; for streams, see `engines/trace.py`."""
         check_unit(unit)
         settings, text = self.of(text)
         tracer = settings.definition.tracer(settings.errors, settings.template)

@@ -1,6 +1,6 @@
 """A window on a text or its chunks, which are read no further than needed.
 
-Positions count the characters of a str or a Prompt, and the bytes of everything else.
+Positions count the characters of a str or a Prompt, and the bytes of anything else.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["TextWindow", "character_ends", "is_buffer"]
 
 
 class TextWindow:
-    """A text that is read, and forgotten, from the left. `is_str`: positions are characters."""
+    """A text that is read, and dropped, from the left. `is_str`: positions are characters."""
 
     def __init__(self, source: Any) -> None:
         """source: str, Prompt, bytes-like, an iterable of chunks, or a file. If the first chunk is
-        a Prompt, others may be Prompts or str, which is text. Surrogates in a str that are not
-        escaped bytes are repaired, so that no position is inside a pair.
+        a Prompt, later ones may be Prompts or str, which is plain text. Surrogates in a str that
+        are not escaped bytes are repaired, so that no position is inside a pair.
 
-        Raises TypeError for anything else, and later for chunks of mixed types.
+        Raises TypeError for any other source; reading later raises it for chunks of mixed types.
         """
         self._chunks: Iterator[Any] = iter(())
         self._base = 0  # the position where the held text begins
@@ -105,7 +105,7 @@ class TextWindow:
         return not self.reaches(position + 1)
 
     def at(self, start: int, stop: int) -> Any:
-        """The text from `start` to `stop`, as str, Prompt or bytes; less where it ends."""
+        """The text from `start` to `stop`, as str, Prompt or bytes; less if it ends before."""
         if stop - self._base > len(self._held):
             self.reaches(stop)
         part = self._held[start - self._base : max(stop - self._base, 0)]

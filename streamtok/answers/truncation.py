@@ -1,6 +1,6 @@
-"""Budgets: whether a text fits a number of ids, and its longest prefix or suffix that does.
+"""Budgets: whether a text fits a number of ids, and the longest prefix or suffix that does.
 
-A prefix is read no further than needed; a suffix (`suffixes.py`) needs the whole text.
+For a prefix, the text is read no further than needed; a suffix (`suffixes.py`) needs all of it.
 """
 
 from __future__ import annotations

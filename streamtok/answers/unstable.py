@@ -1,9 +1,10 @@
-"""`encode_with_unstable` and `_encode_bytes`, by tiktoken's definitions: slow, for small texts.
+"""`encode_with_unstable` and `_encode_bytes`, as tiktoken defines them: slow, for small texts.
 
 tiktoken calls the tokens before the last pre-token stable, and lists ways in which the rest may
 continue: every token that begins with the unstable bytes, every token that straddles their end, and
-the rest with its last blank split off. Its own comments call this a quick and dirty fix; it is here
-so that programs written for tiktoken get the same answers. Final ids come from `StreamEncoder`.
+the rest with its last blank split off. tiktoken's own comments call this a quick and dirty fix; it
+is here so that programs written for tiktoken get the same answers. `StreamEncoder` returns ids that
+are final.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from ..definition import Definition
 
 _BLANKS = b" \n\t"
-_MOST = 1 << 10  # bytes of the rest: it has thousands of completions, each with its own ids
+_MOST = 1 << 10  # bytes of the rest, which has thousands of completions, each encoded by itself
 
 
 def encode_with_unstable(
     definition: Definition, text: Text, matcher: SpecialMatcher
 ) -> tuple[list[int], list[list[int]]]:
-    """(stable ids, completions) of `text`. Raises as `Encoding.encode`, and ValueError where the
+    """(stable ids, completions) of `text`. Raises as `Encoding.encode`, and ValueError if the
     last pre-token is too long.
     """
     merge = definition.encoder.encode_pretoken
@@ -80,7 +81,8 @@ def _stable_and_rest(
 ) -> tuple[list[int], bytes]:
     """The ids before the last pre-token, and its bytes, which are empty after a special token.
 
-    Blank tokens before a blank one belong to it, too, since `\\s*[\\r\\n]+` looks ahead.
+    If it begins with a blank token, its bytes include blank tokens before it, since
+    `\\s*[\\r\\n]+` looks ahead.
     """
     data = text_bytes(text, "strict")
     ids = definition.engine.encode(data, matcher, "strict", LIST)

@@ -1,7 +1,7 @@
 """`streamtok convert IN OUT`: converts a vocabulary file to another format.
 
-The name of the output or `--to` selects the format. A message says what that format cannot hold: a
-.tiktoken file, for example, has no pattern.
+The name of the output or `--to` selects the format. A message says what a file in this format
+lacks: a .tiktoken file, for example, has no pattern.
 """
 
 from __future__ import annotations

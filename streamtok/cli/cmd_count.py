@@ -147,7 +147,7 @@ def _count(
     totals: Totals,
 ) -> Signals.Paused | None:
     """Count one input; return the signal that stopped it, or None."""
-    has_lines = args.each and is_terminal(sys.stdout)  # a bar would mix with them
+    has_lines = args.each and is_terminal(sys.stdout)  # they would mix with a bar
     try:
         try:
             with show_bar(False, "counting", opened.size, "B") as advance:

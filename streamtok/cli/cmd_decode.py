@@ -1,6 +1,6 @@
 """`streamtok decode`: decodes ids to bytes.
 
-The sidecar of the ids names their encoding and format. Options that contradict it are an error.
+The sidecar of the ids names their encoding and format; options that contradict it are an error.
 Several files, or the parts of a job, are decoded as one stream, because a part may end inside a
 character.
 """
@@ -73,7 +73,7 @@ def add_parser(subparsers: Any) -> None:
 class _Source(NamedTuple):
     """An input: a finished output with its sidecar; or "-", a pipe or a file without a sidecar.
 
-    job: the plan of the job that the output is a part of, "" if none.
+    job: the plan file of the job that the output is a part of; "" if none.
     """
 
     file: str

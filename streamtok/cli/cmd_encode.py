@@ -47,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
     )
     options.add_files(parser)
     encoding_options.add_text_options(parser, special="refuse")
-    parser.set_defaults(encoding=None)  # with --chat, the default is the model's own
+    parser.set_defaults(encoding=None)  # with --chat, the default is the model's encoding
     groups = options.add_options(parser, EncodeJob)
     options.add_glob(groups["inputs and documents (default: each input is one document)"])
     output = groups["output"]
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     args.encoding = args.encoding or args.chat or encoding_options.DEFAULT_ENCODING
     job = options.read_options(args, EncodeJob)
     if job.is_in_parts:
-        from . import encode_parts  # takes a tenth of a command's start-up time
+        from . import encode_parts  # importing it takes a tenth of the start-up time
 
         return encode_parts.run(args, job)
     encoding = encoding_options.load_encoding(args.encoding)

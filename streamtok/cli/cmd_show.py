@@ -82,7 +82,7 @@ class _Feed:
         try:
             self._feed(b"", True)
         except UnicodeDecodeError:
-            if stopped is None:  # otherwise the signal came inside a character
+            if stopped is None:  # otherwise the signal interrupted a character
                 raise
         finally:
             self._end_line()

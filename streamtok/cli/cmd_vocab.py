@@ -27,8 +27,8 @@ _EXAMPLES = [
     "@ --duplicates --json | head -1",
 ]
 _HEAD = ["id", "rank", "size", "bytes", "text"]
-_MOST_BYTES = 16  # bytes of a token shown in hexadecimal
-_MOST_COLUMNS = 48  # columns of its text; --json cuts neither
+_MOST_BYTES = 16  # bytes of a token to show in hexadecimal
+_MOST_COLUMNS = 48  # columns of its text to show; --json cuts neither
 
 
 def add_parser(subparsers: Any) -> None:

@@ -116,7 +116,7 @@ class Output:
         )
 
     def open(self, record: Record | None, stack: contextlib.ExitStack) -> Files | Sink:
-        """Return the files, which are still to be begun, or a sink. Raises Refused and OSError."""
+        """Return the files, which are not begun yet, or a sink. Raises Refused and OSError."""
         job = self._job
         if not self.is_file:
             output = open_output(self._path)

@@ -21,9 +21,9 @@ MOST_USED = {
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown word: a known word that it abbreviates or resembles.
+    """The end of a message about an unknown word: a suggestion of a similar known word.
 
-    Empty if there is no such word.
+    Empty if no known word begins with the unknown one or resembles it.
     """
     # From Python 3.14 on, argparse can do this for commands, but not for options.
     words, lower = list(known), word.lower()

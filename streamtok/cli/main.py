@@ -3,7 +3,7 @@
 Commands read standard input and write standard output unless files are named. An expected failure
 prints one line on standard error. Exit codes: 1 for a failure; 2 for wrong usage, including options
 that cannot be combined; 130 after Ctrl-C; 141 when the reader of the output has closed it, as for
-any Unix filter. `vocab` uses grep's: 1 if there is no such token, 2 for any error. This module
+any Unix filter. `vocab` uses those of grep: 1 if no token is found, 2 for any error. This module
 parses arguments and sets exit codes; each command has its own module.
 """
 
@@ -48,14 +48,14 @@ _COMMANDS = tuple(itertools.chain.from_iterable(_GROUPS.values()))
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command in `argv` (default: the process's arguments) and return its exit code.
 
-    Raises SystemExit for wrong usage and --help, as argparse does. Nothing else that a user can
-    cause raises an exception.
+    Raises SystemExit for wrong usage and --help, as argparse does. No other mistake of a user
+    raises an exception.
     """
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["help"]:
         given = [*given[1:2], "--help"]
-    # Commands import NumPy. Its OpenBLAS starts a thread for each core and keeps each core busy for
-    # 0.05 s, although nothing here multiplies matrices.
+    # Commands import NumPy, whose OpenBLAS starts a thread for each core and keeps each core busy
+    # for 0.05 s, although nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         args, rest = _parser(given).parse_known_args(given)
@@ -174,7 +174,7 @@ class _AllCommands(_Parser):
 
 
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """A parser for the command that `given` begins with; for all commands if there is none."""
+    """A parser for the command that `given` begins with, or else for all commands."""
     from .. import __version__
 
     parser = _AllCommands(

@@ -1,4 +1,4 @@
-"""Measures the cost and the errors of streaming on a text, for `streamtok bench FILE`.
+"""Measures the cost and the errors of streaming a text, for `streamtok bench FILE`.
 
 Compares two ways to encode a file that arrives in chunks. *Naive* decodes each chunk with
 errors="replace" and encodes it by itself, as is often done. *Incremental* uses
@@ -24,7 +24,7 @@ from ..encoding import Encoding
 from .paint import columns
 
 DEFAULT_CHUNK_SIZES = (256, 4096, 65536)
-_SECONDS = 15.0  # no round of timing begins after this
+_SECONDS = 15.0  # seconds after which no round of timing begins
 
 Encode = Callable[[bytes], "list[int]"]
 
@@ -68,8 +68,8 @@ def measure(
     """Measure each way on `data`, which must be UTF-8.
 
     Each timed pass begins with empty caches. The ways run in interleaved rounds; times are medians.
-    progress: called with (passes done, passes in all). Raises UnicodeDecodeError; ValueError for
-    empty data or bad chunk sizes, and before any timing if ids are not the expected ones.
+    progress: called with (passes done, total passes). Raises UnicodeDecodeError, and ValueError for
+    empty data, for bad chunk sizes or, before any timing, for ids that are not as expected.
     """
     data.decode()
     if not data or any(size < 1 for size in chunk_sizes):
@@ -120,7 +120,7 @@ def _ways(data: bytes, encoding: Encoding, chunk_sizes: Sequence[int]) -> list[_
 
 
 def _errors(data: bytes, encoding: Encoding, ways: Sequence[_Way]) -> Iterator[dict[str, int]]:
-    """Yield the errors of each way. Raises ValueError if ids are not the expected ones."""
+    """Yield the errors of each way. Raises ValueError if ids are not as expected."""
     whole, spans = encoding.encode_with_offsets(data, "byte", disallowed_special=())
     starts = spans[:, 0]
     for way in ways:

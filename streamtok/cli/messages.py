@@ -1,4 +1,4 @@
-"""Messages on standard error, and the exceptions whose text is such a message."""
+"""Messages on standard error, and the exceptions whose texts are such messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def output_name(name: str) -> str:
 
 
 def describe(error: OSError) -> str:
-    """A message about an error: its file, if any, the problem and, where it helps, what to do."""
+    """A message about an error: its file, if any, the problem and, if possible, what to do."""
     what = error.strerror or str(error)
     if error.filename is None:
         return what
@@ -95,7 +95,7 @@ def write_bytes(data: bytes, at_once: bool = False) -> None:
 
 
 def flush_stdout() -> None:
-    """Flush standard output. Raises OSError with its name, and BrokenPipeError as it is."""
+    """Flush standard output. An OSError names standard output as its file."""
     if sys.stdout is None:
         return
     try:

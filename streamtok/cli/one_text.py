@@ -52,7 +52,7 @@ def budget_settings(args: argparse.Namespace) -> dict[str, Any]:
 def open_text(args: argparse.Namespace, path: str) -> Iterator[Iterator[bytes]]:
     """Yield the text of a file, decompressed, as an iterator of blocks.
 
-    Raises Refused, with the position, for errors in the text; OSError.
+    Raises OSError, and Refused, with the position, for errors in the text.
     """
     name = input_name(path)
     try:
@@ -70,5 +70,5 @@ def written(text: Any, errors: str) -> str:
 
 
 def write_text(text: Any, end: bytes = b"") -> None:
-    """Write a text, and then `end`, to standard output. An empty text may be a str."""
+    """Write a text, bytes or str, and then `end` to standard output."""
     write_bytes((text if isinstance(text, bytes) else text.encode()) + end)

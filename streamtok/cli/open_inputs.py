@@ -24,7 +24,7 @@ from ..jobs.stores.objects import expand
 from ..jobs.stores.urls import is_url
 from .messages import Misused, Refused, input_name, say, shown
 
-_RECORDS = [  # file suffixes, the kind of file, how to read it
+_RECORDS = [  # file suffixes, the kind of file, the option that reads it
     ((".jsonl", ".ndjson"), "JSON lines", "--jsonl FIELD takes the text in a field of each line"),
     ((".parquet",), "Parquet", "--parquet COLUMN takes the texts of a column"),
 ]
@@ -90,7 +90,7 @@ def _warn_of_records(names: Sequence[str], reading: Reading, notes: Notes) -> No
         return
     for suffixes, kind, option in _RECORDS:
         found = [one for one in names if unpacked_name(one).endswith(suffixes)]
-        if found and matching_sidecar(found[0]) is None:  # otherwise it holds ids, and is refused
+        if found and matching_sidecar(found[0]) is None:  # a file of ids is refused later
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             name = f"{input_name(found[0])}{more}"
             notes.say(f"{name}: {kind} taken as plain text; {option}")
@@ -119,7 +119,7 @@ def open_input(
 ) -> Input:
     """Open an input that `input_paths` returned. Raises Refused, OSError, StreamtokError.
 
-    waiting: see `Waiting`. block_size: bytes to read at a time. on_bad: gets each skipped record.
+    waiting: see `Waiting`. block_size: bytes to read at a time. on_bad: called for bad records.
     """
     name = input_name(path)
     if isinstance(reading, LiveReading) and reading.follow:

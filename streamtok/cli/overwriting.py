@@ -23,7 +23,7 @@ def refuse_inputs(outputs: Iterable[str], inputs: Iterable[str]) -> None:
     """Raise Refused if an output is one of the inputs, or the same file as another output.
 
     outputs: every file that will be written; "-" is standard output. inputs: "-" is standard
-    input. Only regular files are compared, because writing destroys nothing else.
+    input. Only URLs and regular files are compared, because writing destroys nothing else.
     """
     read: dict[object, str] = {}
     for path in inputs:
@@ -55,7 +55,7 @@ def refuse_existing(outputs: Iterable[str], is_forced: bool) -> None:
 
 
 def _identities(path: str, standard: int) -> list[object]:
-    """The keys of a regular file: two names are the same file if they share one. Else empty."""
+    """Keys of a URL or a regular file: names with a common key are the same file. Else empty."""
     if is_url(path):
         return [path]
     fd = standard if path == "-" else descriptor_of(path)

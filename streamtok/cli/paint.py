@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from ..answers.views.tokens import Token
 
 _RESET = "\x1b[0m"
-_BACKGROUNDS = (152, 223, 151, 217, 189)  # pale ones of the 256 colours, for black text
+_BACKGROUNDS = (152, 223, 151, 217, 189)  # of the 256 colours: pale ones, for black text
 _SPECIAL = "\x1b[7m"
-_LEAST = 8  # columns to which a cell may be cut
+_LEAST = 8  # columns that a cut cell still has
 
 
 class Paint:
     """Colours text, or leaves it unchanged."""
 
     def __init__(self, when: str, file: TextIO | None = None) -> None:
-        """when: the value of --color. file: where the text goes; default: standard output."""
+        """when: the value of --color. file: the output; default: standard output."""
         is_wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         here = is_terminal(sys.stdout if file is None else file)
         self.is_on = when == "always" or (when == "auto" and is_wanted and here)
@@ -44,12 +44,12 @@ class Paint:
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal; None if standard output is not one."""
+    """The columns of the terminal; None if standard output is not a terminal."""
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 
 def columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """The lines of a table, with two spaces between columns. right: which are right-aligned.
+    """The lines of a table, with two spaces between columns. right: right-aligned columns.
 
     If the terminal is too narrow, the widest of the other columns are cut.
     """
@@ -82,6 +82,6 @@ def _cut(text: str, columns: int) -> str:
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Write lines to standard output, in UTF-8 whatever its own encoding."""
+    """Write lines to standard output, in UTF-8 whatever its encoding."""
     text = "".join([f"{line}\n" for line in lines])
     write_bytes(text.encode("utf-8", "replace"), at_once=True)

@@ -12,7 +12,7 @@ _GARBAGE = 20_000  # new objects between two garbage collections; Python's defau
 
 
 def run() -> NoReturn:
-    """Run the command in the process's arguments, and exit with its code.
+    """Run the command in the process's arguments, and exit with its exit code.
 
     Most objects of imported modules live until the process exits. By default, Python's garbage
     collector scans them a hundred times during imports and twice at exit: 0.02 s in all.

@@ -92,8 +92,8 @@ class Progress:
     ) -> None:
         """Print the summary.
 
-        has_documents: whether an input may hold several documents. warning: about the output; a
-        line of its own, or a field of the JSON.
+        has_documents: whether an input may hold several documents. warning: about the output,
+        printed as a separate line or as a field of the JSON.
         """
         seconds = self._seconds()
         if self._is_json:
@@ -163,7 +163,7 @@ def show_bar(
 
 @contextlib.contextmanager
 def read_bar(is_quiet: bool, what: str, paths: Iterable[str]) -> Iterator[Callable[[int], None]]:
-    """Yield add(size), to call with the bytes just read from these files and folders."""
+    """Yield add(size), to call with the number of bytes just read from `paths`."""
     done, total = 0, sum(map(_size, paths))
     with show_bar(is_quiet, what, total or None, "B") as advance:
 

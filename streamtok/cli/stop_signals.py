@@ -55,7 +55,7 @@ class Signals:
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
-        """Let signals stop the process inside this block; later ones wait for the next block.
+        """Let signals stop the process inside this block; later signals wait for the next block.
 
         A signal may interrupt the block anywhere, so the block must not consume input: wait in it
         until there is something to read, and read afterwards.

@@ -46,8 +46,8 @@ def check_vocabulary(
 ) -> None:
     """Raise Refused unless `outputs`, the files of a vocabulary, may be written.
 
-    They must be regular files, must not be inputs, and replace nothing unless forced: without its
-    vocabulary, the ids of a corpus are worthless.
+    They must be regular files, must not be inputs, and must replace nothing unless forced, because
+    without its vocabulary the ids of a corpus are worthless.
     """
     for path in outputs:
         if not check_output(path):

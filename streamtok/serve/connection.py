@@ -1,11 +1,11 @@
 """One client of the server: reads its bytes, writes its ids, and ends the connection.
 
-Each client has a task. Its memory is bounded: it reads input only while the client reads its ids,
-and its stream holds back at most `max_pending` bytes.
+Each client has a task. The memory of a task is bounded: it reads input only while the client reads
+its ids, and the stream holds back at most `max_pending` bytes.
 
 Clients do not wait long for each other, because turns are short: text is encoded in slices, and
 after `_TURN` seconds other clients have their turn. Ordinary text of CHUNK_SIZE bytes takes one
-turn. Encoding in a thread instead made one client a third slower, and four clients on two cores no
+turn. Encoding in threads instead made one client a third slower, and four clients on two cores no
 faster.
 """
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from ..chunker import StreamEncoder
     from .counters import Limit
 
-ERROR_MARK = b"\xff\xff\xff\xff"  # in u32 output: a message follows
-CHUNK_SIZE = 1 << 15  # bytes encoded at once
+ERROR_MARK = b"\xff\xff\xff\xff"  # in u32 output, an error message follows it
+CHUNK_SIZE = 1 << 15  # bytes to read at a time
 HIGH_WATER = 1 << 15  # bytes of unsent output at which reading pauses
 
 _TURN = 0.001  # seconds of encoding after which other clients have their turn
 _SLICE = 2048  # bytes to encode between two readings of the clock; larger slices are no faster
 
 _LINGER = 2.0  # seconds for a client to read its last message
-_HASTE = 0.1  # the same while the server closes; then also the longest wait for further input
+_HASTE = 0.1  # the same while the server closes, when it also limits the wait for input
 _PATIENCE = 300.0  # seconds until a client that does not read is dropped if idle_timeout is 0
 
 Format: TypeAlias = Literal["text", "u32"]
@@ -74,9 +74,9 @@ class Client:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._ended: Ended | None = None
-        self._is_reading = False  # waits for text
+        self._is_reading = False  # waiting for text
         self._is_dropped = False  # by the server
-        self._written = self._sent = 0  # bytes of output: passed to the transport, to the system
+        self._written = self._sent = 0  # bytes of output passed to the transport, to the system
         self._opened = self._last_seen = self._loop.time()
         self._transport.set_write_buffer_limits(high=HIGH_WATER)
         with contextlib.suppress(OSError, AttributeError):  # to notice a dead client
@@ -139,7 +139,7 @@ class Client:
             await self._say(self._problem(error))
 
     async def _read(self) -> bytes:
-        """Read some text; empty at its end. Raises Ended."""
+        """Read some text; return b"" at its end. Raises Ended."""
         if self._ended is None:
             self._is_reading = True
             try:
@@ -165,7 +165,7 @@ class Client:
             self._last_seen = self._loop.time()
 
     def _encode_for_a_turn(self, data: memoryview) -> int:
-        """Encode for at most about `_TURN` seconds and write the ids; return the bytes encoded."""
+        """Encode for about `_TURN` seconds, write the ids, and return the size of their text."""
         begin = perf_counter()
         at = 0
         ids = []
@@ -196,7 +196,7 @@ class Client:
             self._writer.write(output)
 
     async def _drain(self) -> None:
-        """Wait while much output is unsent."""
+        """Wait while too much output is unsent. Raises ConnectionError."""
         await self._writer.drain()
         if self._transport.is_closing():
             raise ConnectionResetError
@@ -224,7 +224,7 @@ class Client:
         if isinstance(error, PendingLimitExceeded):
             counters.limits_hit["pending"] += 1
             return str(error)
-        if isinstance(error, ValueError):  # its first line names the special token and its offset
+        if isinstance(error, ValueError):  # the first line names the special token and its offset
             counters.special_token_refusals += 1
             return str(error).partition("\n")[0].rstrip(".")
         self._loop.call_exception_handler(

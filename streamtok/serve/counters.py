@@ -1,7 +1,7 @@
 """The counters of the services: plain numbers, each with the help text that Prometheus shows.
 
 `metrics.py` exposes each field under its own name. Fields whose names end in `_open` are current
-numbers; the others are totals since the start. Any thread may read them.
+values; the others are totals since the start. Any thread may read them.
 """
 
 from __future__ import annotations

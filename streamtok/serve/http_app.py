@@ -11,7 +11,7 @@ a user. In a list of parts, special tokens are recognized only inside {"control"
 template encodes messages in the same way. Long texts are encoded on other threads, as many at a
 time as there are processors, in order of arrival. Short texts are encoded immediately, without
 waiting for long ones. The number of requests in progress, their bytes and their time are limited;
-`/health` does not count, and is always answered. Errors have the form of OpenAI's API.
+`/health` does not count, and is answered at any load. Errors have the form of OpenAI's API.
 
 The server does not authenticate clients and does not encrypt. It refuses requests from the web
 pages of other sites: `Host` must be a numeric address, localhost or a configured name, and
@@ -55,7 +55,7 @@ DEFAULT_MAX_REQUEST = 16 << 20
 _SMALL = 1 << 14  # bytes of the largest body that is answered on the event loop
 _Id = Annotated[int, Meta(ge=0, lt=1 << 32)]
 _ENDS = "the service is shutting down"  # uvicorn cancels requests that outlast the grace period
-_SPARE = 64  # connections beyond the limit of requests: for refusals and /health
+_SPARE = 64  # connections in addition to the requests, for refusals and /health
 
 
 class _Control(Struct):
@@ -90,7 +90,7 @@ class _Detokenize(Struct):
 class HttpApp:
     """An ASGI application, which other applications can mount. `counters` has its totals.
 
-    Refuses requests from other sites, and requests beyond `max_requests` at a time.
+    Refuses requests from pages of other sites, and requests beyond `max_requests` at a time.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class HttpApp:
         max_model_len: int | None = None,
     ) -> None:
         """allowed_special, disallowed_special: as for `Encoding.encode`, but the text of special
-        tokens is plain text by default. errors: for requests that are not UTF-8.
+        tokens is plain text by default. errors: policy for requests that are not UTF-8.
         chat_template: encodes messages; without one, they are refused. hosts: names that `Host` may
         have besides numeric addresses and localhost. max_requests: requests at a time.
         max_request: bytes of a request's body. max_model_len: the value in answers of `/tokenize`.
@@ -275,8 +275,8 @@ def run_http(
 
     hosts: names that clients may use besides `host`, numeric addresses and localhost.
     max_connections: requests at a time; None for 1000, or fewer if the limit of open files requires
-    it. idle_timeout: seconds in which a client may neither send nor read. max_lifetime: seconds
-    that a connection may last. For both, 0 or None is no limit. grace: seconds in which open
+    it. idle_timeout: seconds for which a client may neither send nor read. max_lifetime: seconds
+    that a connection may last. For both, 0 or None means no limit. grace: seconds in which open
     requests may finish. on_ready, metrics: as for `streamtok.serve.run`. Other settings: as for
     `HttpApp`.
     """

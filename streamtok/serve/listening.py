@@ -15,8 +15,8 @@ _SPARE_DESCRIPTORS = 192  # for refused clients, metrics and the interpreter
 def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
     """Listen at `path` with permissions `mode`; return the socket and its (device, inode).
 
-    Replaces the socket of a server that no longer runs. Raises FileExistsError if `path` is another
-    kind of file, OSError if another server listens there or the path cannot be used.
+    Replaces the socket of a server that no longer runs. Raises FileExistsError if `path` is not a
+    socket, and OSError if another server listens there or the path cannot be used.
     """
     _remove_stale(path)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -27,7 +27,7 @@ def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
             # The error for a path that is too long for a socket has no errno.
             code = error.errno or errno.ENAMETOOLONG
             raise OSError(code, os.strerror(code), path) from None
-        # Before listening: until then no client can connect, whatever the umask allows.
+        # Before it listens, because no client can connect until then, whatever the umask allows.
         os.chmod(path, mode)
         found = os.lstat(path)
         sock.listen(BACKLOG)
@@ -38,7 +38,7 @@ def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
 
 
 def remove_unix(path: str, inode: tuple[int, int] | None) -> None:
-    """Remove the socket at `path` if it has this (device, inode) and is not a successor's."""
+    """Remove the socket at `path`, unless another (device, inode) shows a newer server's."""
     with contextlib.suppress(OSError):
         found = os.lstat(path)
         if stat.S_ISSOCK(found.st_mode) and (found.st_dev, found.st_ino) == inode:
@@ -69,7 +69,7 @@ def reserve_descriptors(connections: int | None, default: int) -> int:
     """Raise the soft limit of open files as needed; return the number of connections allowed.
 
     connections: the number the user asked for; None means `default`, or fewer if the hard limit
-    requires it. Raises OSError, which tells what to do, if the hard limit is too low.
+    requires it. Raises OSError if the limit cannot be raised; its message says what to do.
     """
     try:
         import resource

@@ -11,7 +11,7 @@ import time
 
 from ..files import printable
 
-_EVERY = 1.0  # seconds in which at most one record of the logging library is written
+_EVERY = 1.0  # seconds; at most one record of the logging library is written in this time
 _MAX_LINE = 512  # bytes that a writable pipe accepts without blocking (PIPE_BUF)
 
 
@@ -19,8 +19,8 @@ class Log(logging.Handler):
     """Writes lines, and records of the logging library.
 
     Standard error may be a full pipe without a reader. Writing to it would block the event loop,
-    which then serves no client and handles no signal. So lines that would block are dropped, and so
-    are records that follow another within a second.
+    which then serves no client and handles no signal. So lines that would block are dropped, as are
+    records that follow another one within a second.
     """
 
     def __init__(self) -> None:

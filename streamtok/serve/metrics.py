@@ -59,7 +59,7 @@ def make_registry(counters: Encoded) -> CollectorRegistry:
 def expose(counters: Encoded, host: str, port: int) -> Iterator[str]:
     """Answer Prometheus on other threads inside this block. Yields the URL.
 
-    port: 0 for any free one. Raises OSError if the server cannot listen there.
+    port: 0 for any free port. Raises OSError if the server cannot listen there.
     """
     try:
         server, thread = start_http_server(port, host, make_registry(counters))

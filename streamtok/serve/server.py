@@ -1,4 +1,4 @@
-"""The socket server: starting it, admitting clients, and stopping it."""
+"""Starts the socket server, admits clients, and stops the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_MAX_CONNECTIONS = 1000
 DEFAULT_MAX_PENDING = 1 << 20
 DEFAULT_GRACE = 5.0
 
-_MAX_REFUSING = 64  # clients at a time that are told why they are refused; others are dropped
+_MAX_REFUSING = 64  # clients at a time that are told why they are refused; more are just dropped
 _LAST_WORDS = 1.0  # seconds after the grace period in which last messages are sent
 
 
@@ -44,14 +44,14 @@ async def serve(
     errors: str = "strict",
     max_pending: int = DEFAULT_MAX_PENDING,
 ) -> Server:
-    """Start a server at host and port (0: any free one), or at the Unix socket `path`.
+    """Start a server at host and port (0: any free port), or at the Unix socket `path`.
 
     mode: permissions of the Unix socket; the socket of a dead server is replaced. format: "text" or
-    "u32". max_connections: connections at a time; more are refused. idle_timeout: seconds in which
-    a client may neither send nor read. max_lifetime: seconds that a connection may last. For both,
-    0 or None is no limit. max_pending: bytes that a stream may hold back. Raises OSError if it
-    cannot listen there, UnsupportedPatternError if the encoding cannot be streamed, ValueError for
-    another format.
+    "u32". max_connections: connections at a time; more are refused. idle_timeout: seconds for
+    which a client may neither send nor read. max_lifetime: seconds that a connection may last. For
+    both, 0 or None means no limit. max_pending: bytes that a stream may hold back. Raises OSError
+    if the address cannot be used, UnsupportedPatternError if the encoding cannot be streamed, and
+    ValueError for an unknown format.
     """
 
     def open_stream() -> StreamEncoder:
@@ -71,7 +71,7 @@ async def serve(
 
 
 class Server:
-    """A running server, made by `serve`. `async with` closes it. `counters` has its totals."""
+    """A running server, from `serve`. `async with` closes it. `counters` has its totals."""
 
     def __init__(self, shared: Shared, max_connections: int) -> None:
         self.counters = shared.counters
@@ -116,7 +116,7 @@ class Server:
         because the text may be incomplete. Clients that do not read their ids are dropped.
         """
         self._shared.is_closing = True
-        if self._path is not None:  # before the system can reuse its inode
+        if self._path is not None:  # before the system can reuse the inode
             remove_unix(self._path, self._inode)
             self._inode = None
         if self._server is not None:

@@ -2,7 +2,7 @@
 
 `Counting` divides the work, and the core counts. Large texts are cut where the pattern makes both
 sides independent of each other, and each thread counts its part into a table of its own. A table is
-added to the total in one step, together with the number of its bytes. So `bytes_in` is right,
+added to the total in one step, together with its number of bytes, so that `bytes_in` is right
 whatever interrupts a call.
 
 The public class is in `trainer.py`; `engines/source_units.py` repairs text that is not UTF-8.
@@ -41,7 +41,7 @@ Arrays: TypeAlias = tuple[Any, Any, Any, Any]
 """(data, sizes, counts, firsts), as `Counting.pretokens` returns them."""
 
 _NO_SPECIAL = SpecialMatcher([], frozenset(), ())
-LARGE = 1 << 20  # bytes from which starting threads pays
+LARGE = 1 << 20  # size in bytes from which threads pay
 BLOCK = 1 << 25  # bytes to read, or to count, at a time
 _LARGE_STR = 1 << 16  # characters; CPython encodes a larger str at half the speed
 _PER_THREAD = 1 << 22  # bytes that a thread counts between two checks for signals
@@ -61,7 +61,7 @@ class Counting:
         self._cuts = cuts
         self._idle: list[PretokenCounter] = []  # reused, because growing their tables is slow
         # With "replace": the state of decoding, by the value of `bytes_in` to which it belongs. If
-        # a call stops inside its text, `bytes_in` is another value, and no bytes are held.
+        # a call stops inside its text, `bytes_in` has no state here, and no bytes are held.
         self._taken: dict[int, BytesTaken] = {}
 
     @property
@@ -80,7 +80,7 @@ class Counting:
             self._count(chunk, final)
             return
         before, now = self.counter.bytes_in, self.taken
-        # Errors have offsets in the text as it is counted.
+        # The offsets in errors refer to the repaired text, which is counted.
         at_chunk = now._replace(bytes_in=before + len(now.partial), grown=0)
         taken, text = characters_of(at_chunk, chunk, final, "replace")
         if taken.reached > before:
@@ -134,8 +134,9 @@ class Counting:
     def pretokens(self, in_order: bool) -> Arrays:
         """(data, sizes, counts, firsts) of the different pre-tokens.
 
-        data: uint8 [bytes], end to end. sizes: uint32 [n]. counts: uint64 [n]. firsts: uint64 [n],
-        the offset in the text of the first occurrence. in_order: sort by `firsts`.
+        data: uint8 [bytes], all pre-tokens end to end. sizes: uint32 [n]. counts: uint64 [n].
+        firsts: uint64 [n], the offset of the first occurrence in the text. in_order: sort by
+        `firsts`.
         """
         self._idle.clear()
         arrays = self.counter.table.export()
@@ -183,10 +184,10 @@ class Counting:
         self._count_blocks(chunk, final, False)
 
     def _count_blocks(self, chunk: Text, final: bool, is_checked: bool) -> None:
-        """Count a text block by block. is_checked: it is known to be valid."""
+        """Count a text block by block. is_checked: whether it is known to be valid."""
         counter, block = self.counter, self._block
         stop, size = counter.part_end(chunk, 0, block)
-        # Blocks and parts are counted one by one, so all are checked before any is counted.
+        # An invalid text must not be counted in part, so all parts are checked first.
         if not is_checked and (stop < size or self._is_cut(size)):
             is_checked = True
             if not isinstance(chunk, (str, bytes)):  # threads must not share a memoryview
@@ -205,10 +206,10 @@ class Counting:
             stop, _ = counter.part_end(chunk, start, block)
 
     def _count_parts(self, parts: list[Part], is_checked: bool) -> None:
-        """Count the next parts of the text in parallel. Several parts must have been checked.
+        """Count the next parts of the text in parallel. If several, they must have been checked.
 
-        The first part is counted into the total, and the tables of the others are added in order.
-        So, whatever raises, a prefix of the text is counted, and the text is still open.
+        The first part is counted into the total, and the tables of the others are added in order,
+        so that whatever raises, a prefix of the text is counted and the text is still open.
         """
         first, *others = parts
         if not others:
@@ -221,7 +222,7 @@ class Counting:
         self._add(workers)
 
     def _count_documents(self, batch: list[Text]) -> None:
-        """Count texts in parallel. If one is invalid, count one by one until it raises."""
+        """Count texts in parallel. If one is invalid, count them one by one until it raises."""
         if not batch:
             return
         workers: list[PretokenCounter] | None
@@ -253,7 +254,7 @@ class Counting:
     def _parts_of(self, chunk: Text, start: int, stop: int, final: bool) -> list[Part]:
         """Cut bytes start:stop into parts for the threads. final: the text ends at `stop`."""
         n_parts = self.num_threads if self._is_cut(stop - start) else 1
-        if isinstance(chunk, str) and n_parts > 1:  # cuts in a str would count characters
+        if isinstance(chunk, str) and n_parts > 1:  # cuts in a str would be offsets in characters
             chunk = chunk.encode()
         bounds = [start]
         for part in range(1, n_parts):
@@ -281,7 +282,7 @@ class Counting:
 
 @functools.lru_cache(maxsize=16)
 def scan_tables(pattern: Pattern) -> tuple[Scanner, Cuts]:
-    """The scanner that finds pre-tokens, and the tables of where text may be cut."""
+    """The scanner that finds pre-tokens, and the tables that say where text may be cut."""
     scanner = Scanner(pattern, pattern.substitutes)
     return scanner, Cuts(scanner, pattern.clean_cut_pairs)
 
@@ -299,7 +300,7 @@ def _in_order(arrays: Arrays) -> Arrays:
             ends = (starts + lengths).tolist()
             parts += [data[a:b] for a, b in zip(starts.tolist(), ends, strict=True)]
             continue
-        # The source of each byte: the start of its pre-token, plus its offset in it.
+        # The source of each byte: the start of its pre-token, plus its offset in the pre-token.
         shifts = starts - (np.cumsum(lengths, dtype=np.int64) - lengths)
         moved = np.repeat(shifts, lengths)
         parts.append(data[moved + np.arange(len(moved))])
@@ -307,7 +308,7 @@ def _in_order(arrays: Arrays) -> Arrays:
 
 
 def _taken_of(held: bytes, errors: str) -> BytesTaken:
-    """The state with these held bytes. Raises ValueError for bytes that are never held."""
+    """The state with these held bytes. Raises ValueError for bytes that cannot be held."""
     if held and not (errors == "replace" and unfinished_size(held) == len(held)):
         raise ValueError(f"{held!r} is not the beginning of a character")
     return BytesTaken(held)

@@ -1,4 +1,4 @@
-"""From counted pre-tokens to merges: the arguments and results of the core's merge loop."""
+"""Merges counted pre-tokens: the arguments and results of the core's merge loop."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_specials(texts: list[str]) -> None:
 def check_apart(specials: Iterable[str], tokens: Iterable[bytes]) -> None:
     """Raise VocabularyError if a special token is also a trained token.
 
-    It would have two ids. With a single id, users' text could become the special token.
+    It would have two ids; if they were one, users' text could become the special token.
     """
     for text in {*specials}.intersection(token.decode("utf-8", "replace") for token in tokens):
         raise VocabularyError(
@@ -93,7 +93,7 @@ def merge_pairs(
     """
     byte_of = np.array(BYTES_IN_ORDER if tie == "hf" else range(256), np.uint32)
     order = np.argsort(byte_of).astype(np.uint32)
-    # No token is NO_ID bytes long, so this is no limit.
+    # No token is NO_ID bytes long, so NO_ID means no limit.
     limit = NO_ID if max_token_length is None else min(max_token_length, NO_ID)
     loop = MergeLoop(
         data, sizes, counts, order, vocab_size - 256, min_frequency, tie == "first", limit
@@ -122,7 +122,7 @@ def tokens_of(
     """All tokens, in order of id. first: the tokens before any merge.
 
     Raises VocabularyError if a token is too long. No two tokens are equal: if the same bytes occur
-    twice, and no token crosses their ends, then every merge inside them happens in both.
+    twice, and no token crosses their ends, then every merge in one occurrence is made in both.
     """
     tokens = [*first]
     for left, right in zip(lefts, rights, strict=True):

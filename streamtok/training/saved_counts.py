@@ -48,7 +48,7 @@ def save_counts(
 
 
 def read_counts(path: str | os.PathLike[str]) -> SavedCounts:
-    """Read a file of `save_counts`. Raises OSError; StateError for a damaged or another file."""
+    """Read a file of `save_counts`. Raises OSError, and StateError for any other file."""
     with open(os.fspath(path), "rb") as file:
         data = file.read()
     try:
@@ -60,7 +60,7 @@ def read_counts(path: str | os.PathLike[str]) -> SavedCounts:
 
 
 def damaged(path: str | os.PathLike[str], error: Exception) -> StateError:
-    """The error for a damaged file, or for one of another kind."""
+    """The error for a file that is damaged or does not hold saved counts."""
     reason = " ".join(str(error).split()) or type(error).__name__
     return StateError(f"{os.fspath(path)} is not a file of saved counts, or is damaged: {reason}")
 
@@ -68,7 +68,7 @@ def damaged(path: str | os.PathLike[str], error: Exception) -> StateError:
 def check_counts(sizes: Any, counts: Any, firsts: Any, bytes_in: int, counted: int) -> None:
     """Raise ValueError for counts that a text of `bytes_in` bytes cannot have.
 
-    counted: number of bytes that are not pending. The pattern may skip some of them.
+    counted: number of bytes that are not pending, some of which the pattern may have skipped.
     """
     if not 0 <= counted <= bytes_in < 1 << 63:
         raise ValueError(f"{counted} of {bytes_in} bytes were counted")

@@ -53,7 +53,7 @@ class Trainer(VocabularyTrainer):
 
         The ids 0 … 255 are the bytes. The merges follow in order, and then the special tokens.
 
-        vocab_size: the number of all ids. The result is smaller if no pairs are left.
+        vocab_size: the number of all ids; there are fewer if no pairs are left.
         min_frequency: pairs that occur less often are not merged.
         tie: which of equally frequent pairs is merged first. "raw", as in rustbpe: the pair with
         the smallest (left id, right id). "hf": the same, with bytes in the order of Hugging Face's
@@ -63,7 +63,7 @@ class Trainer(VocabularyTrainer):
         name: of the encoding. progress: called with (merges done, merges requested).
 
         Raises ValueError and TypeError for bad arguments, and UnicodeDecodeError if the open text
-        ends inside a character, both before any work. Raises VocabularyError if a token would
+        ends inside a character, all before any work. Raises VocabularyError if a token would
         have more than 65 535 bytes or equal a special token. Exceptions of `progress` pass through.
         """
         vocabulary, specials = self.train_vocabulary(
@@ -93,10 +93,10 @@ class Trainer(VocabularyTrainer):
         pattern. If the encoding has a normalizer, the counted texts must already be normalized.
 
         vocab_size: the result's `n_vocab`; it is smaller if no pairs are left. If a new merge makes
-        an old token that no text was encoded to, the token keeps its id.
+        an old token that encoding never produced, the token keeps its id.
 
-        Raises ValueError for another pattern or a `vocab_size` below the old one, VocabularyError
-        for other models, and the exceptions of `train`.
+        Raises ValueError for a different pattern or a `vocab_size` below the old one,
+        VocabularyError for other models, and as `train` does.
         """
         definition = encoding.definition
         definition.check_byte_level("extended")
@@ -128,7 +128,7 @@ class Trainer(VocabularyTrainer):
         name: str = "trained",
         progress: Progress | None = None,
     ) -> Encoding:
-        """Make an encoding with a WordPiece model, as tokenizers' WordPieceTrainer does.
+        """Make an encoding with a WordPiece model, as Hugging Face's WordPieceTrainer does.
 
         >>> trainer = Trainer("bert")
         >>> trainer.update("low lower lowest", final=True)
@@ -138,19 +138,20 @@ class Trainer(VocabularyTrainer):
 
         Ends the open text; the counts stay as they are. The ids are, in this order: special tokens,
         characters of the text, characters within words (with the prefix), and merges. Characters
-        are in order of code point. In tokenizers, the order of characters within words changes from
-        run to run, and with it the choice among equally frequent pairs.
+        are in order of code point. In Hugging Face's trainer, the order of characters within words
+        changes from run to run, and with it the choice among equally frequent pairs.
 
         vocab_size: the number of all ids; there are fewer if no pairs are left. min_frequency:
         pairs that occur less often are not merged. limit_alphabet: only this many characters, the
-        most frequent ones, are pieces; text in Chinese or Japanese may need a limit. unk_token: for
-        words that have no pieces; one of the special tokens. normalizer: of the encoding; the
+        most frequent ones, are pieces; text in Chinese or Japanese may need a limit. unk_token: one
+        of the special tokens, for words that pieces cannot spell. normalizer: of the encoding; the
         counted texts must already be normalized. name, progress: as for `train`.
 
-        Raises ValueError and TypeError for bad arguments, or if `errors` is "surrogateescape", and
-        UnicodeDecodeError as `train`. Raises VocabularyError if the special tokens and characters
-        alone are more than vocab_size, or if two different merges make the same piece, which may
-        happen if the text contains the prefix. Exceptions of `progress` pass through.
+        Raises ValueError and TypeError for bad arguments, ValueError if `errors` is
+        "surrogateescape", and UnicodeDecodeError as `train` does. Raises VocabularyError if the
+        special tokens and characters alone are more than vocab_size, or if two different merges
+        make the same piece, which may happen if the text contains the prefix. Exceptions of
+        `progress` pass through.
         """
         from ..formats.huggingface_pieces import word_piece_encoding  # slow to import
 

@@ -1,4 +1,4 @@
-"""Trains vocabularies: text to counted pre-tokens to a `Vocabulary`, without an `Encoding`.
+"""Trains a `Vocabulary`, without an `Encoding`.
 
 There are two steps. First, the pre-tokens of text in chunks of any size are counted
 (`counting.py`); memory grows only with the number of *different* pre-tokens. Then their most
@@ -61,9 +61,9 @@ class VocabularyTrainer(OneCall):
         pattern: a pre-tokenization pattern, or a name in `PATTERNS` (gpt2, cl100k, o200k, llama3,
         nanochat, …).
         errors: what to do with bytes that are not UTF-8. "strict" raises UnicodeDecodeError.
-        "replace" does what `bytes.decode` does.
+        "replace" replaces them with U+FFFD, as `bytes.decode` does.
         "surrogateescape" counts the bytes as they are.
-        num_threads: threads that count large texts. Default: the cores this process may use.
+        num_threads: threads that count large texts; None for all cores this process may use.
 
         Memory (see `nbytes`) grows with the number of different pre-tokens.
 
@@ -85,10 +85,10 @@ class VocabularyTrainer(OneCall):
     def update(self, chunk: Text, final: bool = False) -> None:
         """Count the pre-tokens of the next chunk of the text. final: the text ends with the chunk.
 
-        Except with "replace", raises UnicodeDecodeError; its offsets continue over all texts. After
-        a MemoryError or KeyboardInterrupt, a part of `chunk` may be counted: `bytes_in` tells how
-        much, and never ends inside a character. With "replace", that is a part of the repaired
-        text. Costs O(len(chunk)).
+        Except with "replace", raises UnicodeDecodeError, whose offsets continue over all texts.
+        After a MemoryError or KeyboardInterrupt, a part of `chunk` (with "replace": of the repaired
+        text) may be counted; `bytes_in` tells how much, and is never inside a character. Costs
+        O(len(chunk)).
         """
         self._counting.update(chunk, final)
 
@@ -118,7 +118,7 @@ class VocabularyTrainer(OneCall):
     ) -> None:
         """Count a file as one text, in blocks of 32 MiB. Ends the open text first.
 
-        progress: called with (bytes done, bytes in all) after each block. Raises OSError, and as
+        progress: called with (bytes done, total bytes) after each block. Raises OSError, and as
         `update`. After an exception, the text stays open, and `bytes_in` tells how much of it is
         counted.
         """
@@ -127,7 +127,7 @@ class VocabularyTrainer(OneCall):
             counting.update(b"", True)
             total = os.fstat(file.fileno()).st_size
             done = 0
-            # An array, because threads share it, and a memoryview counts its users without a lock.
+            # An array, because threads share it, and a memoryview counts its references unlocked.
             buffer: Any = np.empty(BLOCK, np.uint8)
             while read := file.readinto(buffer):
                 counting.update(buffer[:read], False)
@@ -139,9 +139,9 @@ class VocabularyTrainer(OneCall):
     def merge(self, other: VocabularyTrainer) -> None:
         """Add the counts of `other`, as if its texts had come next. Ends the open text first.
 
-        Raises ValueError if `other` has another pattern, another `errors` or an open text;
-        UnicodeDecodeError if the text here ends inside a character; MemoryError. An exception
-        changes nothing. `other` never changes.
+        Raises ValueError if `other` has a different pattern, a different `errors` or an open text,
+        UnicodeDecodeError if the open text here ends inside a character, and MemoryError. An
+        exception changes nothing. `other` never changes.
         """
         if not isinstance(other, VocabularyTrainer):
             raise TypeError(f"other must be a Trainer, not {type(other).__name__}")
@@ -231,7 +231,10 @@ class VocabularyTrainer(OneCall):
         return Vocabulary(b"".join(tokens), offsets, ids), ids_of_specials
 
     def merges(self, vocab_size: int, **settings: Any) -> list[tuple[bytes, bytes]]:
-        """The merges, in order. Arguments and exceptions as for `train`."""
+        """The merges, in order. `train` describes the arguments and the exceptions.
+
+        settings: min_frequency, tie, max_token_length and progress.
+        """
         lefts, rights = self._merged(vocab_size, **settings)
         tokens = tokens_of(lefts, rights)
         return [(tokens[a], tokens[b]) for a, b in zip(lefts, rights, strict=True)]
@@ -276,7 +279,7 @@ class VocabularyTrainer(OneCall):
         """A trainer with the counts that `save_counts` wrote.
 
         settings: the arguments of Trainer, except pattern and errors. Raises OSError, and
-        StateError for a damaged file or one of another kind. Nothing is unpickled.
+        StateError for a file that is damaged or does not hold saved counts. Nothing is unpickled.
         """
         saved = read_counts(path)
         try:

@@ -1,8 +1,8 @@
-"""From counted pre-tokens to the vocabulary of a WordPiece model, as tokenizers trains it.
+"""Trains the vocabulary of a WordPiece model on counted pre-tokens, as Hugging Face does.
 
 The WordPieceTrainer of tokenizers merges the most frequent pair of pieces, as its BpeTrainer does.
-A word begins as its characters, all but the first with the prefix. A merge drops the prefix of its
-right part. `reference/wordpiece_training.py` defines the result.
+A word is at first its characters, all but the first one with the prefix. A merge drops the prefix
+of its right part. `reference/wordpiece_training.py` defines the result.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def word_pieces(
     prefix: str,
     progress: Progress | None,
 ) -> dict[str, int]:
-    """The ids of the pieces: special tokens, characters, characters within words, merges.
+    """The ids of special tokens, characters, characters within words and merges, in order.
 
     data, sizes, counts: from `Counting.pretokens`, of valid UTF-8. Raises VocabularyError if two
     different merges make the same piece, or if the characters do not fit into `vocab_size`.
@@ -72,7 +72,7 @@ def word_pieces(
     np.add.at(frequency, numbers, counts[words])
     ids = {text: id for id, text in enumerate(special_tokens)}
     singles = [chr(point) for point in distinct.tolist()]
-    # The most frequent ones are pieces. For equal counts, the choice of tokenizers is arbitrary.
+    # The most frequent characters are pieces. tokenizers chooses arbitrarily among equal counts.
     by_count = sorted(zip((-frequency.astype(np.int64)).tolist(), singles, strict=True))
     for character in sorted([single for _, single in by_count[:limit_alphabet]]):
         ids.setdefault(character, len(ids))

@@ -2,9 +2,9 @@
 
     app = make_app(token=None)          # mount it: Mount("/tokens", app)
 
-It needs streamtok's extra `web` (Starlette and uvicorn). The page consists of HTML, style sheets
-and scripts from this package and loads nothing from other hosts. `streamtok.answers.views` and the
-public functions compute its contents. Access control: `guard.py`.
+The package needs streamtok's extra `web` (Starlette and uvicorn). The page consists of HTML, style
+sheets and scripts from this package and loads nothing from other hosts. Its contents come from
+`streamtok.answers.views` and public functions. `guard.py` controls access.
 """
 
 from ..errors import MissingLibraryError

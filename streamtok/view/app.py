@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _FILES = Path(__file__).with_name("static")
 _MAX_QUESTION = 8 << 20  # bytes of JSON: a text of 2^20 characters, up to 6 bytes each
 
-mimetypes.add_type("text/javascript", ".js")  # on Windows, other programs may set another type
+mimetypes.add_type("text/javascript", ".js")  # on Windows, other programs may change it
 
 
 def make_app(
@@ -40,9 +40,10 @@ def make_app(
     """Guard: an ASGI application that serves the page under any prefix.
 
     token: the URL of the first request must contain it as `?token=...`. None admits every client,
-    for applications that check their users themselves. encoding: selected at first, a name or an
-    `Encoding`. hosts: names under which the application may be reached, without a port; None:
-    numeric addresses and localhost. text: shown at first. given: a file to show instead.
+    for applications that check their users themselves. encoding: a name or an `Encoding`, which is
+    selected at first. hosts: names under which the application may be reached, without a port;
+    None: numeric addresses and localhost. text: the text shown at first. given: a file to show
+    instead.
 
     Raises ValueError for an unknown encoding. Loads the encoding, which takes tens of milliseconds
     if nothing has used it before.

@@ -1,4 +1,4 @@
-"""Turns of a chat as a `Prompt`, in the format that an encoding has special tokens for."""
+"""Turns of a chat as a `Prompt`, in the format whose special tokens an encoding has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..prompts import Control, Prompt
 
 
 class Template(NamedTuple):
-    """A model's format of chats. form: one turn, with the fields {role} and {content}."""
+    """The format of a model's chats. form: one turn, with the fields {role} and {content}."""
 
     name: str
     roles: list[str]  # the first gives instructions, the second is the user
@@ -35,7 +35,7 @@ class Template(NamedTuple):
         return Prompt(*made)
 
 
-_TEMPLATES = {  # by a special token that only encodings with this format have
+_TEMPLATES = {  # keys: a special token that only encodings with the format have
     "<|message|>": Template(
         "harmony",
         ["system", "user", "assistant", "developer"],

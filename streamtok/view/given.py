@@ -11,11 +11,11 @@ from ..jobs.sources.compression import unpack
 from ..jobs.stores.urls import is_url
 
 _WHOLE = 1 << 18  # bytes of the largest text that is shown whole
-_START = 1 << 16  # bytes that are shown of larger ones
+_START = 1 << 16  # bytes that are shown of a larger text
 
 
 class Given(NamedTuple):
-    """The text of a file, or its start. is_utf8: no byte of it was replaced with U+FFFD."""
+    """The text of a file, or its start. is_utf8: whether no byte was replaced with U+FFFD."""
 
     name: str
     text: str

@@ -5,10 +5,11 @@ A request must pass three checks to reach the application:
 - `Host` must name this machine. This prevents DNS rebinding, in which an attacker's domain name
   resolves to 127.0.0.1.
 - `Origin` and `Sec-Fetch-Site`, if the browser sends them, must be those of the page itself, so
-  that no other site can send requests, not even with the cookie.
-- The request must have the token: the first one in its URL, later ones in a cookie. The cookie is
-  `HttpOnly` and `SameSite=Strict`. Its name depends on the token, because browsers send cookies to
-  all ports of a host.
+  that no other site can send requests, not even with the cookie. Only a link to the page may be
+  on another site.
+- The request must have the token: the first request in its URL, later ones in a cookie. The cookie
+  is `HttpOnly` and `SameSite=Strict`. Its name depends on the token, because browsers send cookies
+  to all ports of a host.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-# data: because saving an image draws an SVG that the page has made of itself.
+# Images may be data: URLs, because saving an image draws an SVG that the page makes of itself.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -53,7 +54,7 @@ class Guard:
     def __init__(
         self, app: Application, *, token: str | None, hosts: Collection[str] | None
     ) -> None:
-        """token: None requires no token. hosts: names that `Host` may have, without a port; None:
+        """token: None for no check. hosts: names that `Host` may have, without a port; None:
         localhost and all numeric addresses, which DNS cannot rebind.
         """
         self._app = app
@@ -108,7 +109,7 @@ def cross_site(
 ) -> tuple[int, str] | None:
     """The status and the reason to refuse a request that another site caused; None to accept it.
 
-    is_host: whether `Host` may have a name, given without its port.
+    is_host: whether `Host` may be this name, which is given without a port.
     """
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not is_host(_name_of(hosts[0])):

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from ..errors import StreamtokError
 
 _BODY_TIMEOUT = 60.0  # seconds in which a body must arrive
-_MOST_BODIES = 16  # limit of the bytes of all bodies together, as a multiple of one body's limit
+_MOST_BODIES = 16  # limit on the size of all bodies together, as a multiple of that of one body
 
 Answer = dict[str, Any]
 Q = TypeVar("Q")
@@ -49,7 +49,7 @@ class Bodies:
     async def read(self, request: Request) -> AsyncIterator[bytearray]:
         """Yield the body, which must be JSON. Its bytes count as held until the context ends.
 
-        Raises Refused for another content type, for a body that is too large or too slow, and if
+        Raises Refused if the content type is not JSON, if the body is too large or too slow, or if
         all bodies together are too large.
         """
         # A page of another site can send types other than JSON without a preflight request.
@@ -112,8 +112,8 @@ def answer_body(
 ) -> bytes:
     """Answer the question in a body, as JSON. Raises Refused, and the exceptions of `answer`.
 
-    kind: a `msgspec.Struct` of the fields that the body must have. errors: for bytes of the body
-    that are not UTF-8. convert: for field types that JSON does not have.
+    kind: a `msgspec.Struct` of the fields that the body must have. errors: policy for bytes
+    that are not UTF-8. convert: makes the values of types that JSON does not have.
     """
     try:
         # msgspec's own decoder would refuse a lone surrogate.

@@ -1,4 +1,4 @@
-"""The questions that the page asks. A class has the fields of a question, and answers it."""
+"""The questions that the page asks. Each class has the fields of a question, and answers it."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class _OfText(Struct):
 
 
 class TextQuestion(_OfText):
-    """Counts, and the tokens around the cursor. at: its offset in UTF-16, as in JavaScript."""
+    """Counts, and the tokens around the cursor. at: the cursor's offset in UTF-16 units."""
 
     at: Annotated[int, Meta(ge=0)]
-    beside: Encoding | None = None  # an encoding whose tokens are counted, too
+    beside: Encoding | None = None  # an encoding to compare the count with
 
     def answer(self) -> Answer:
-        """`first`: index of the first of `tokens` in the text; `start`: of a token, in UTF-16."""
+        """`first`: index in the text of the first of `tokens`; `start`: their offsets in UTF-16."""
         text = _within(self.text, LONGEST_TEXT)
         how = special_settings(self.special)
         ids, spans = self.encoding.encode_with_offsets(text, "utf16", **how)

@@ -25,12 +25,12 @@ from .guard import Application, Receive, Scope, Send, refusal
 GRACE = 2.0  # seconds to finish open answers when the server stops
 MAX_CONNECTIONS = 64  # a browser opens six; services set a limit of their own
 HEAD_TIMEOUT = 10.0  # seconds in which the whole head of a request must arrive
-IDLE_TIMEOUT = 60.0  # seconds for a client that does not read its answer or sends no new request
+IDLE_TIMEOUT = 60.0  # seconds until a client that neither reads nor sends is dropped
 _MAX_HEAD = 1 << 16  # bytes of a request line and its headers
 _NEVER = 1 << 30  # seconds
-_TICKS = 4  # checks in the shortest of the time limits
+_TICKS = 4  # checks within the shortest time limit
 # asyncio accepts this many connections before the first of them can be counted. It logs a traceback
-# for each connection without a file descriptor, so there must be more descriptors than these.
+# for each connection that gets no file descriptor, so more descriptors than these must be free.
 _BACKLOG = 32
 
 
@@ -43,7 +43,7 @@ class _Connection(H11Protocol):
     idle_since: float | None = None  # start of the wait for a request; None while answering one
     _timer: asyncio.TimerHandle | None = None
     _has_answered = False
-    _unsent = 0  # bytes, at the last tick
+    _unsent = 0  # bytes of output at the last tick
     _read_at = 0.0  # when the client last read bytes of its answer
 
     def connection_made(self, transport: Any) -> None:
@@ -139,8 +139,8 @@ class Server:
         max_lifetime: float | None = None,
         grace: float = GRACE,
     ) -> None:
-        """port: 0 for any free one. Times are in seconds; idle_timeout and max_lifetime: 0 or None
-        for no limit. grace: to finish open answers when the server stops. Raises OSError.
+        """port: 0 for any free port. idle_timeout, max_lifetime: seconds; 0 or None for no limit.
+        grace: seconds to finish open answers when the server stops. Raises OSError.
         """
         self._socket = _listen(host, port)
         self.host = host
@@ -185,7 +185,7 @@ class Server:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio disables Nagle's algorithm only for a socket whose protocol is named. Otherwise each
+    # The protocol is named because asyncio otherwise leaves Nagle's algorithm on, with which each
     # answer may wait 40 ms for an acknowledgement.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:

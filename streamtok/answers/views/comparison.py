@@ -42,8 +42,8 @@ class Comparison(Result):
 
     columns: list[TextTokens]
     segments: list[Segment]
-    agreeing: int  # boundaries, the end among them, that all encodings have
-    boundaries: int  # that at least one of them has
+    agreeing: int  # boundaries that all encodings have, including the end
+    boundaries: int  # boundaries that at least one encoding has
 
     _also = ("differing",)
 
@@ -59,7 +59,7 @@ def compare_encodings(
     """Comparison: a text in one to four encodings.
 
     settings: as for `show_tokens`. Boundaries are byte offsets, so one inside a character counts.
-    Raises ValueError for more encodings, and what `show_tokens` raises.
+    Raises ValueError for any other number of encodings, and as `show_tokens`.
     """
     if not 1 <= len(encodings) <= MOST_ENCODINGS:
         raise ValueError(f"expected 1 to {MOST_ENCODINGS} encodings, not {len(encodings)}")

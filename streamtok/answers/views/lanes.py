@@ -32,7 +32,7 @@ class NaiveToken(NamedTuple):
     """A token of a chunk encoded by itself."""
 
     token: Token
-    start: int  # the byte of the text where it would begin
+    start: int  # the byte offset in the text where it would begin
     is_wrong: bool  # the whole text does not have this id there
 
     def as_json(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class ExactToken(NamedTuple):
     """A token that the stream emitted, and why no later text can change it.
 
     reason: "closed": its pre-token has ended. "certificate": the pre-token is still open, and the
-    engine has shown that this id is final whatever follows. "end": the stream was flushed.
+    engine has proved that this id is final whatever follows. "end": the stream was flushed.
     """
 
     token: Token
@@ -74,11 +74,11 @@ class LaneChunk(Result):
 
 @dataclass(frozen=True, slots=True)
 class Lanes(Result):
-    """Both lanes, and the numbers of `streamtok bench`."""
+    """Both lanes, and the same counts as in `streamtok bench`."""
 
     encoding: str
     chunks: list[LaneChunk]
-    tokens: int  # of the whole text, and of the exact lane
+    tokens: int  # ids of the whole text, and of the exact lane
     naive_tokens: int
     wrong_tokens: int  # naive ids that the whole text does not have at their position
     cuts: int
@@ -114,9 +114,9 @@ def _joined(pairs: Any) -> npt.NDArray[np.int64]:
 def make_lanes(encoding: Encoding, text: str | bytes, chunk_size: int) -> Lanes:
     """Lanes: a text in chunks of `chunk_size` bytes.
 
-    The text of special tokens is plain text. Bytes must be UTF-8: others raise UnicodeDecodeError.
-    Raises ValueError for a size that is not positive, UnsupportedPatternError for an encoding
-    without streams, RuntimeError if the stream's ids differ from those of the whole text.
+    The text of special tokens is plain text. Raises UnicodeDecodeError for bytes that are
+    not UTF-8, ValueError for a size that is not positive, UnsupportedPatternError for an encoding
+    without streams, and RuntimeError if the stream's ids differ from those of the whole text.
     """
     data = text.encode() if isinstance(text, str) else bytes(text)
     data.decode()

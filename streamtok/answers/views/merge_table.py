@@ -1,4 +1,4 @@
-"""The merges of an encoding as the core has them: by rank, and by the two tokens that merge.
+"""The merges of an encoding as in the core: by rank, and by the two tokens that merge.
 
 Tokens are numbered in order of rank. The rank shown is the token's id in a rank table; in a
 vocabulary that lists its merges, it is this number, or the number that tied tokens share.
@@ -21,7 +21,7 @@ class MergeTable:
 
     def __init__(self, encoding: Defined) -> None:
         vocabulary = encoding.definition.vocabulary
-        self.ids: list[int] = vocabulary.ids.tolist()  # by number; NO_ID if it has none
+        self.ids: list[int] = vocabulary.ids.tolist()  # by number; NO_ID for a token without an id
         self._vocabulary = vocabulary
         self._ties = None if vocabulary.ties is None else vocabulary.ties.tolist()
         self._table = encoding.definition.table
@@ -29,7 +29,7 @@ class MergeTable:
 
     @cached_property
     def number_of(self) -> dict[int, int]:
-        """Id -> number. Special tokens, and ids that no merge produces, have none."""
+        """Id -> number. Special tokens, and ids that are only decoded, have none."""
         found = {id: number for number, id in enumerate(self.ids) if id != NO_ID}
         if self._vocabulary.byte_ids is not None:
             for byte, id in enumerate(self._vocabulary.byte_ids.tolist()):
@@ -81,7 +81,7 @@ _tables: weakref.WeakKeyDictionary[Defined, MergeTable] = weakref.WeakKeyDiction
 
 
 def merge_table(encoding: Defined) -> MergeTable:
-    """MergeTable: that of an encoding. The first call for it takes tens of milliseconds."""
+    """MergeTable: the table of an encoding. The first call for it takes tens of milliseconds."""
     found = _tables.get(encoding)
     if found is None:
         found = _tables[encoding] = MergeTable(encoding)

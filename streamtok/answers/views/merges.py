@@ -1,4 +1,4 @@
-"""How one pre-token is merged, step by step: a run of the reference, observed.
+"""Shows how one pre-token is merged, step by step, by observing a run of the reference.
 
 Pairs, ranks, versions and the heap are those of `reference/heap_merge.py`; the core's table says
 which pairs merge. The result is compared with the core's ids before it is returned.
@@ -34,7 +34,7 @@ class Part(Result):
 
 @dataclass(frozen=True, slots=True)
 class HeapEntry(Result):
-    """A candidate: the offsets of two nodes, and the versions that they had."""
+    """A candidate pair: the offsets of two nodes, and their versions when it was pushed."""
 
     rank: int
     left: int
@@ -46,7 +46,7 @@ class HeapEntry(Result):
 
 @dataclass(frozen=True, slots=True)
 class MergeStep(Result):
-    """A step, with the linked list and the heap after it. The heap is in the order of its array.
+    """A step, with the linked list and the heap after it. The heap is in array order.
 
     kind: "pushed", "stale" (dropped) or "merged".
     """
@@ -65,8 +65,8 @@ class MergeTrace(Result):
     pretoken: bytes
     start: list[Part]  # the single bytes
     steps: list[MergeStep]
-    ids: list[int]  # those of the engine
-    is_whole_token: bool  # looked up before any merge, so merges need not make it
+    ids: list[int]  # from the engine
+    is_whole_token: bool  # found by a lookup before any merge; merges may not produce it
 
     _also = ("shown", "merges", "stale")
 
@@ -86,7 +86,7 @@ class MergeTrace(Result):
 def pretokens(encoding: Encoding, text: str) -> list[str]:
     """list[str]: the pre-tokens of a text, for `trace_merges`.
 
-    Special tokens are plain text. Raises ValueError for an encoding that changes text first.
+    Special tokens are plain text. Raises ValueError if the encoding changes text before cutting it.
     """
     if not (encoding.definition.texts.is_plain or encoding.pattern is None):
         raise ValueError(f"{encoding.name} changes its text before it is cut into pre-tokens")
@@ -94,7 +94,7 @@ def pretokens(encoding: Encoding, text: str) -> list[str]:
 
 
 def trace_merges(encoding: Encoding, pretoken: str | bytes) -> MergeTrace:
-    """MergeTrace: each step of merging one pre-token, which the pattern does not cut.
+    """MergeTrace: each step of merging one pre-token. The pattern is not applied to it.
 
     Raises ValueError for more than `LONGEST` bytes, since every step has a copy of the whole state,
     and for an encoding without merges.

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 
 class Result:
-    """The base class of the dataclasses that are results."""
+    """The base class of result dataclasses."""
 
     __slots__ = ()
     _also: ClassVar[tuple[str, ...]] = ()  # properties that `as_json` includes

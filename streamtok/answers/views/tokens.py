@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..._types import IdArray, Text
     from ...definition import Defined
 
-_MOST_KEPT = 1 << 16  # cached tokens of an encoding
-_MOST_BOXES = 2000  # tokens that are drawn: a notebook keeps its output in its file
+_MOST_KEPT = 1 << 16  # cached tokens per encoding
+_MOST_BOXES = 2000  # tokens drawn, since a notebook keeps its output in its file
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class Token(Result):
     id: int
     bytes: bytes
     shown: str  # every character is visible; see `visible.py`
-    rank: int | None  # None: a special token, or an id that no merge gives
+    rank: int | None  # None for a special token, or an id that is only decoded
     is_special: bool
 
 
 class PlacedToken(NamedTuple):
     """A token and the span of the text that it came from, in bytes of UTF-8 and in characters.
 
-    In characters a span covers every character that the token touches.
+    In characters, a span covers every character that the token touches.
     """
 
     token: Token
@@ -120,7 +120,7 @@ def describe_ids(encoding: Defined, ids: IdArray | list[int]) -> Iterator[Token]
         if token is None:
             data = encoding.definition.decoder.token_bytes(id)
             is_special = id in encoding.definition.specials.ids
-            number = None if is_special else table.number_of.get(id)  # None if it only decodes
+            number = None if is_special else table.number_of.get(id)  # None if only decoded
             rank = None if number is None else table.rank(number)
             token = Token(id, data, visible(data), rank, is_special)
             if len(known) >= _MOST_KEPT:
@@ -132,8 +132,9 @@ def describe_ids(encoding: Defined, ids: IdArray | list[int]) -> Iterator[Token]
 def show_tokens(encoding: Defined, text: Text, **settings: Any) -> TextTokens:
     """TextTokens: every token of the text. settings: as for `Encoding.fits`.
 
-    Raises as `encode_with_offsets`: ValueError for a refused special token, UnicodeDecodeError with
-    "strict". Costs a few microseconds for each token.
+    Raises as `encode_with_offsets`: ValueError for a disallowed special token and, with
+    errors="strict", UnicodeDecodeError for bytes that are not UTF-8. Costs a few microseconds for
+    each token.
     """
     known = Settings(encoding, **settings)
     if not isinstance(text, str):
@@ -150,7 +151,7 @@ def show_tokens(encoding: Defined, text: Text, **settings: Any) -> TextTokens:
 
 
 def _sizes(text: str | bytes, errors: str) -> tuple[int, int]:
-    """Bytes and characters of a text that was encoded, as its offsets count them."""
+    """Bytes and characters of an encoded text, as its offsets count them."""
     if isinstance(text, str):
         return len(text_bytes(text, errors)), len(text)
     return len(text), len(text.decode("utf-8", errors))

@@ -16,7 +16,7 @@ _SIGNS = {" ": "·", "\n": "⏎", "\r": "␍", "\t": "⇥", "\x7f": "␡"}
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(
     map(chr, [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 )
-_CIRCLE = "◌"  # carries a combining character, which would join the token before
+_CIRCLE = "◌"  # carries a combining character, which would join the previous token
 
 
 def visible(token: str | bytes) -> str:
@@ -33,15 +33,15 @@ def visible(token: str | bytes) -> str:
 def width(shown: str) -> int:
     """int: the terminal columns of a text that `visible` returned.
 
-    Wide East Asian characters and emoji take two, combining characters none. Terminals differ in
-    spacing combining characters (Mc) and in the newest emoji; the former are counted as `wcwidth`
-    does.
+    Wide East Asian characters and emoji take two columns, combining characters none. Terminals
+    differ in spacing combining characters (Mc) and in the newest emoji; the former are counted as
+    `wcwidth` does.
     """
     return len(shown) if shown.isascii() else sum([_columns(character) for character in shown])
 
 
 def _sign(character: str) -> str:
-    if character.isprintable() and character not in _UNSEEN:  # of white space, only U+0020 is
+    if character.isprintable() and character not in _UNSEEN:  # no white space but U+0020
         return _SIGNS.get(character, character)
     if character in _SIGNS:
         return _SIGNS[character]

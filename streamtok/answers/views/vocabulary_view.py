@@ -38,7 +38,7 @@ class TokenPage(Result):
 
     encoding: str
     token: Token
-    merge_tree: list[MergeNode]  # the token first, each before its parts; empty if special
+    merge_tree: list[MergeNode]  # each node before its parts; empty for a token without rank
     neighbours: list[Token]  # in order of id, without the token itself
     is_utf8: bool
 
@@ -106,7 +106,7 @@ def is_utf8(data: bytes) -> bool:
 
 
 def parse_hex(text: str) -> bytes:
-    """bytes: from text like "e6 9d b1" or "E69DB1". Raises ValueError for anything else."""
+    """bytes: parsed from text like "e6 9d b1" or "E69DB1". Raises ValueError for anything else."""
     if not re.fullmatch(r"(?:\s*[0-9A-Fa-f]{2})+\s*", text):
         raise ValueError(f"{text!r} must be bytes in hexadecimal, such as e6 9d b1")
     return bytes.fromhex(text)
@@ -153,7 +153,7 @@ def half_characters(encoding: Encoding) -> list[Token]:
 def longest(encoding: Encoding, limit: int | None = None) -> list[Token]:
     """list[Token]: tokens that are not special, longest first, then by id.
 
-    limit: how many, if not all.
+    limit: most tokens to return; None for all.
     """
     ids = _ordinary_ids(encoding)
     ids.sort(key=lambda id: (-len(encoding.decode_single_token_bytes(id)), id))
@@ -161,9 +161,9 @@ def longest(encoding: Encoding, limit: int | None = None) -> list[Token]:
 
 
 def duplicates(encoding: Encoding) -> list[Duplicates]:
-    """list[Duplicates]: tokens that differ only in spaces and case; the largest group first.
+    """list[Duplicates]: tokens that differ only in surrounding white space and case.
 
-    Tokens that are white space or not UTF-8 are left out.
+    The largest group comes first. Tokens that are white space or not UTF-8 are left out.
     """
     groups: dict[str, list[int]] = {}
     for id, text in _texts(encoding):

@@ -61,7 +61,7 @@ export class ChatTab extends Tab {
     ]);
   }
 
-  // A row for each turn: each begins with the same token, even if it is forged.
+  // A row for each turn. All turns, even forged ones, begin with the same token.
   draw(list, tokens) {
     const rows = [];
     tokens.forEach((token, at) => {

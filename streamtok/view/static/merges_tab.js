@@ -1,5 +1,5 @@
-// The Merges tab: how a pre-token of the text is merged. Readers can guess the result, which is
-// hidden until the last step.
+// The Merges tab: how a pre-token of the text is merged. The result is hidden until the last step,
+// so that readers can guess it.
 
 import { $, make, onClick, whole } from "./elements.js";
 import { Tab } from "./tab.js";

@@ -1,5 +1,5 @@
-// The Stream tab: the same text in chunks, naive chunking beside the exact stream, step by step. The
-// server sends all steps in one answer.
+// The Stream tab: naive chunking beside the exact stream of the same text, step by step. The server
+// sends all steps in one answer.
 
 import { $, decimal, make, onClick, showCounts, whole } from "./elements.js";
 import { Tab } from "./tab.js";
@@ -7,7 +7,7 @@ import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
 const PACE = 250; // milliseconds between two steps
 const MOST = 1500; // tokens of a lane to draw: the last ones
-// Why ids are emitted: a text about several ids, and one about a single id.
+// Why ids are emitted: an explanation for several ids, and one for a single id.
 const REASONS = {
   closed: ["pre-token complete", "its pre-token is complete: later text cannot change it"],
   certificate: ["certificate of an open pre-token", "its pre-token is open, but a certificate shows that later text cannot change it"],

@@ -17,8 +17,7 @@ export class Tab {
 
   onHide() {}
 
-  // Ask, and show the answer unless a later question was asked: answers may arrive in another order
-  // than their questions.
+  // Ask, and show the answer unless a later question was asked: answers may arrive out of order.
   async ask(path, question, show) {
     this.lastQuestion += 1;
     const mine = this.lastQuestion;
@@ -44,7 +43,7 @@ export class Tab {
     this.panel.ariaBusy = String(state === "busy");
   }
 
-  // The text of the Text tab, cut to `most` characters, and words that say so if it was cut.
+  // The text of the Text tab, cut to `most` characters, and a note if it was cut.
   beginning(most) {
     const all = this.page.text.text;
     const text = [...all.slice(0, 2 * most)].slice(0, most).join("");

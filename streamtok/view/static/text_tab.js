@@ -55,7 +55,7 @@ export class TextTab extends Tab {
     this.followCursor();
   }
 
-  // Nothing to ask: this tab has asked whenever the text or a setting changed.
+  // Nothing to ask: the tab asks whenever the text or a setting changes.
   onShow() {}
 
   // Show the text from the server, or a sample, and say how the text differs from its file.

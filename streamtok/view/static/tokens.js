@@ -1,4 +1,4 @@
-// Boxes of tokens in a list box, which is one stop for the Tab key, and the details of a token.
+// The details of a token, and a list box of tokens, which is one stop for the Tab key.
 
 import { make } from "./elements.js";
 
@@ -33,7 +33,7 @@ function sayToken({ token, at, why }) {
 export const spaced = (bytes) => bytes.replace(/..(?=.)/g, "$& "); // "e6 97 a5"
 export const sizeOf = (bytes) => (bytes.length === 2 ? "1 byte" : `${bytes.length / 2} bytes`);
 
-// Puts boxes of tokens that share a character into one box, which opens. list: the TokenList.
+// Puts boxes of tokens that share a character into one box that opens. list: the TokenList.
 export function wholeCharacters(boxes, list) {
   return characters(boxes).map(({ text, pieces }) => {
     if (pieces.length === 1) return pieces[0];
@@ -48,7 +48,7 @@ export function wholeCharacters(boxes, list) {
   });
 }
 
-// The smallest groups of boxes that are whole characters, as readers count characters.
+// The smallest groups of boxes that hold whole characters, as readers count characters.
 function characters(boxes) {
   const made = [];
   for (let i = 0; i < boxes.length;) {
@@ -138,7 +138,7 @@ export class TokenList {
     this.said = null; // its box is gone
   }
 
-  // Show rows of boxes. In them, a character of several tokens is one box.
+  // Show rows of boxes, in which a character of several tokens is one box.
   setRows(rows) {
     this.set(rows.map((boxes) => make("div", { class: "row" }, ...wholeCharacters(boxes, this))));
   }
