@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "Document"]
 
-_NEAR = 4  # totals before this many last blocks are computed from the end
+_NEAR = 4  # for this many last blocks, totals are computed from the end
 _BLOCK = 1024  # approximate characters of a block, which one typed letter encodes again
 
 
@@ -110,7 +110,7 @@ class Document:
         return self._end().text
 
     def append(self, text: str | Prompt) -> Change:
-        """Change: as `replace` at the end. Costs O(len(text))."""
+        """Change: append `text`, as `replace` at the end would. Costs O(len(text))."""
         size = self.n_characters
         return self.replace(size, size, text)
 

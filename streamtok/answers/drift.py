@@ -1,7 +1,7 @@
 """Finds where ids from a model differ from the ids of their own text.
 
-A model may sample ids that encoding never returns, so that encoding their text again returns
-different ids. Special ids are kept, and the text between two of them is encoded as plain text. Text
+A model may sample ids that encoding never returns, so that encoding their text returns different
+ids. Special ids are kept, and the text between two of them is encoded as plain text. Text
 that the pattern skips has no ids, so it is not part of the text of the ids.
 """
 

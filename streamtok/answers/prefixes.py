@@ -55,7 +55,7 @@ class Prefixes:
         self.n_tokens = 0  # the ids of the whole text, if it fits
 
     def advance(self, budget: int, each: float = 3.3) -> bool:
-        """Whether the whole text fits the budget; if not, no prefix up to `stop` or beyond fits.
+        """Whether the whole text fits the budget; if not, no prefix that reaches `stop` fits.
 
         each: approximate characters per token.
         """

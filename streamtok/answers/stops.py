@@ -55,7 +55,7 @@ class StoppingDecoder(StreamDecoder):
         errors: str = "replace",
         skip_special_tokens: bool = False,
     ):
-        """stop: one or more str. Raises TypeError for other types, ValueError for bad lengths."""
+        """stop: one str or several. Raises TypeError if not str, ValueError for bad lengths."""
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
         for text in stops:
             if not isinstance(text, str):

@@ -2,10 +2,10 @@
 
 The whole text is encoded. Let the *limit* be the position where its last budget + 1 tokens begin.
 The search starts at the last *clean cut* (`_core/scan/cuts.pxi`) before the limit: the two sides of
-a clean cut together have the ids of the whole, so every longer suffix has more ids than the budget.
-Suffixes are tried from there, longest first. If many begin before the limit, as in an encoding
-without cuts, most are skipped by a lower bound: the fewest tokens that can spell a suffix. One pass
-from the end of the text computes this bound for all suffixes.
+a clean cut together have the ids of the whole, so a suffix that begins before the cut has more ids
+than the budget. Suffixes are tried from there, longest first. If many begin before the limit, as in
+an encoding without cuts, most are skipped by a lower bound: the fewest tokens that can spell a
+suffix. One pass from the end of the text computes this bound for all suffixes.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _Spelled(NamedTuple):
 
     prefix: bytes
     data: bytes
-    offsets: list[tuple[int, int]]  # of each character: in the text, in `data`
+    offsets: list[tuple[int, int]]  # of each character, in the text and in `data`
     starts: set[int]  # offsets in `data` where tokens begin
 
 

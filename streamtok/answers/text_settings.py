@@ -28,8 +28,8 @@ __all__ = ["Settings"]
 
 
 class Settings:
-    """An encoding and the settings of a call: which special tokens are matched, how bad bytes are
-    handled, and which ids go before and after those of the text (`template`).
+    """An encoding and the settings of a call: which special tokens are matched, how invalid bytes
+    are handled, and which ids go before and after those of the text (`template`).
     """
 
     prompts: PromptEncoder | None = None  # set for prompts only

@@ -105,7 +105,7 @@ class TextWindow:
         return not self.reaches(position + 1)
 
     def at(self, start: int, stop: int) -> Any:
-        """The text from `start` to `stop`, as str, Prompt or bytes; less if it ends before."""
+        """The text from `start` to `stop`, or as much as exists, as str, Prompt or bytes."""
         if stop - self._base > len(self._held):
             self.reaches(stop)
         part = self._held[start - self._base : max(stop - self._base, 0)]

@@ -1,4 +1,4 @@
-"""`streamtok show`: the tokens of a text in colours, as it arrives.
+"""`streamtok show`: shows the tokens of a text in colours, as the text arrives.
 
 No raw text reaches the terminal: spaces, line ends and control characters are shown as printable
 signs (`answers/views/visible.py`). Tokens are shown only when no later text can change them.
@@ -82,7 +82,7 @@ class _Feed:
         try:
             self._feed(b"", True)
         except UnicodeDecodeError:
-            if stopped is None:  # otherwise the signal interrupted a character
+            if stopped is None:  # otherwise the signal came in the middle of a character
                 raise
         finally:
             self._end_line()

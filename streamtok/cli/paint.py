@@ -49,9 +49,9 @@ def terminal_width() -> int | None:
 
 
 def columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """The lines of a table, with two spaces between columns. right: right-aligned columns.
+    """The lines of a table, with two spaces between columns. right: which are right-aligned.
 
-    If the terminal is too narrow, the widest of the other columns are cut.
+    If the terminal is too narrow, the widest left-aligned columns are cut.
     """
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     most = terminal_width()

@@ -27,7 +27,7 @@ def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
             # The error for a path that is too long for a socket has no errno.
             code = error.errno or errno.ENAMETOOLONG
             raise OSError(code, os.strerror(code), path) from None
-        # Before it listens, because no client can connect until then, whatever the umask allows.
+        # Set before listening: until then no client can connect, whatever the umask allows.
         os.chmod(path, mode)
         found = os.lstat(path)
         sock.listen(BACKLOG)
@@ -38,7 +38,7 @@ def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
 
 
 def remove_unix(path: str, inode: tuple[int, int] | None) -> None:
-    """Remove the socket at `path`, unless another (device, inode) shows a newer server's."""
+    """Remove the socket at `path`, unless a different inode shows that a newer server made it."""
     with contextlib.suppress(OSError):
         found = os.lstat(path)
         if stat.S_ISSOCK(found.st_mode) and (found.st_dev, found.st_ino) == inode:

@@ -38,7 +38,7 @@ class _CountersCollector(Collector):
             value = getattr(self._counters, one.name)
             if isinstance(value, dict):
                 family = CounterMetricFamily(name, text, labels=one.metadata["labels"])
-                for label, number in dict(value).items():  # a copy: this is another thread
+                for label, number in dict(value).items():  # a copy, as it may change
                     family.add_metric([label] if isinstance(label, str) else label, number)
                 yield family
             elif one.name.endswith("_open"):

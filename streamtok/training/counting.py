@@ -41,7 +41,7 @@ Arrays: TypeAlias = tuple[Any, Any, Any, Any]
 """(data, sizes, counts, firsts), as `Counting.pretokens` returns them."""
 
 _NO_SPECIAL = SpecialMatcher([], frozenset(), ())
-LARGE = 1 << 20  # size in bytes from which threads pay
+LARGE = 1 << 20  # texts of at least this many bytes are worth starting threads for
 BLOCK = 1 << 25  # bytes to read, or to count, at a time
 _LARGE_STR = 1 << 16  # characters; CPython encodes a larger str at half the speed
 _PER_THREAD = 1 << 22  # bytes that a thread counts between two checks for signals
@@ -206,7 +206,7 @@ class Counting:
             stop, _ = counter.part_end(chunk, start, block)
 
     def _count_parts(self, parts: list[Part], is_checked: bool) -> None:
-        """Count the next parts of the text in parallel. If several, they must have been checked.
+        """Count the next parts of the text in parallel. If there are several, they must be checked.
 
         The first part is counted into the total, and the tables of the others are added in order,
         so that whatever raises, a prefix of the text is counted and the text is still open.

@@ -53,7 +53,7 @@ class Trainer(VocabularyTrainer):
 
         The ids 0 … 255 are the bytes. The merges follow in order, and then the special tokens.
 
-        vocab_size: the number of all ids; there are fewer if no pairs are left.
+        vocab_size: the total number of ids; there are fewer if no pairs are left.
         min_frequency: pairs that occur less often are not merged.
         tie: which of equally frequent pairs is merged first. "raw", as in rustbpe: the pair with
         the smallest (left id, right id). "hf": the same, with bytes in the order of Hugging Face's
@@ -141,7 +141,7 @@ class Trainer(VocabularyTrainer):
         are in order of code point. In Hugging Face's trainer, the order of characters within words
         changes from run to run, and with it the choice among equally frequent pairs.
 
-        vocab_size: the number of all ids; there are fewer if no pairs are left. min_frequency:
+        vocab_size: the total number of ids; there are fewer if no pairs are left. min_frequency:
         pairs that occur less often are not merged. limit_alphabet: only this many characters, the
         most frequent ones, are pieces; text in Chinese or Japanese may need a limit. unk_token: one
         of the special tokens, for words that pieces cannot spell. normalizer: of the encoding; the

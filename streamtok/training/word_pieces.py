@@ -72,7 +72,7 @@ def word_pieces(
     np.add.at(frequency, numbers, counts[words])
     ids = {text: id for id, text in enumerate(special_tokens)}
     singles = [chr(point) for point in distinct.tolist()]
-    # The most frequent characters are pieces. tokenizers chooses arbitrarily among equal counts.
+    # The most frequent characters are pieces. Hugging Face breaks ties arbitrarily.
     by_count = sorted(zip((-frequency.astype(np.int64)).tolist(), singles, strict=True))
     for character in sorted([single for _, single in by_count[:limit_alphabet]]):
         ids.setdefault(character, len(ids))

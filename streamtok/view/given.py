@@ -24,9 +24,9 @@ class Given(NamedTuple):
 
 
 def read_given(path: str) -> Given:
-    """Read the start of a file or URL, unpacked.
+    """Read the start of a file or URL, decompressed.
 
-    Raises OSError if there is no such file or object, StreamtokError for a damaged archive.
+    Raises OSError if it cannot be read, and StreamtokError for damaged compressed data.
     """
     name = path if is_url(path) else os.path.basename(path)
     check_file(path)

@@ -1,4 +1,4 @@
-"""The merges of an encoding as in the core: by rank, and by the two tokens that merge.
+"""The merges of an encoding, as the core uses them: by rank, and by the two tokens to merge.
 
 Tokens are numbered in order of rank. The rank shown is the token's id in a rank table; in a
 vocabulary that lists its merges, it is this number, or the number that tied tokens share.

@@ -41,7 +41,7 @@ def width(shown: str) -> int:
 
 
 def _sign(character: str) -> str:
-    if character.isprintable() and character not in _UNSEEN:  # no white space but U+0020
+    if character.isprintable() and character not in _UNSEEN:  # the only white space is U+0020
         return _SIGNS.get(character, character)
     if character in _SIGNS:
         return _SIGNS[character]

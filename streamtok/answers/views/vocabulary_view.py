@@ -38,7 +38,7 @@ class TokenPage(Result):
 
     encoding: str
     token: Token
-    merge_tree: list[MergeNode]  # each node before its parts; empty for a token without rank
+    merge_tree: list[MergeNode]  # each node before its parts; empty for a token without a rank
     neighbours: list[Token]  # in order of id, without the token itself
     is_utf8: bool
 
