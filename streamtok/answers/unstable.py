@@ -65,7 +65,7 @@ def encode_with_unstable(
 
 def encode_bytes(definition: Definition, data: bytes) -> list[int]:
     """The ids of `data`. Everything from the first byte that is not UTF-8 joins the pre-token
-    before it. Otherwise a truncated character would be merged by itself.
+    before it. Otherwise a truncated character would be merged separately.
     """
     ordinary = definition.specials.ordinary
     try:

@@ -1,6 +1,6 @@
 """`streamtok count`: counts the tokens of each file, or of each document.
 
-On a terminal a bar shows the running count. A signal ends the count: the text read so far is
+On a terminal, a bar shows the running count. A signal ends the count: the text read so far is
 counted, and the exit code says that the count is incomplete. With `--follow`, which only a signal
 can end, the exit code is 0.
 """

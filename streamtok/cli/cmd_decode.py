@@ -203,7 +203,7 @@ def _encoding(args: argparse.Namespace, source: _Source) -> Encoding:
                 "omit -e"
             )
         return encoding
-    # Only a published encoding or a vocabulary on this machine: sidecars must not cause downloads.
+    # Load only published encodings and local vocabularies: sidecars must not cause downloads.
     paths = about.source, about.source.rpartition("@")[0]
     is_here = any(os.path.isfile(one) or os.path.isdir(one) for one in paths)
     found = None

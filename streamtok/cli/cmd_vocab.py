@@ -35,7 +35,7 @@ def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
         subparsers, "vocab", run, "look up tokens, and list odd ones", _EXAMPLES
     )
-    parser.set_defaults(failure_code=2)  # as in grep, where 1 means: not found
+    parser.set_defaults(failure_code=2)  # as in grep, where 1 means that nothing was found
     encoding_options.add_encoding(parser)
     kinds = parser.add_argument_group(
         "which tokens (one of these; exit code 0: found, 1: none, 2: an error)"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..answers.views.tokens import Token
 
 _RESET = "\x1b[0m"
-_BACKGROUNDS = (152, 223, 151, 217, 189)  # of the 256 colours: pale ones, for black text
+_BACKGROUNDS = (152, 223, 151, 217, 189)  # pale ones among the 256 colours, for black text
 _SPECIAL = "\x1b[7m"
 _LEAST = 8  # columns that a cut cell still has
 

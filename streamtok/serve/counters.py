@@ -43,7 +43,7 @@ class Counters(Encoded):
 
 @dataclass
 class HttpCounters(Encoded):
-    """The counters of the HTTP service. Its threads change `bytes` and `tokens` under a lock."""
+    """The counters of the HTTP service. Threads change `bytes` and `tokens` under a lock."""
 
     requests_open: int = _number("Requests that are under way.")
     requests: collections.Counter[tuple[str, str]] = field(

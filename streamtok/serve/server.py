@@ -25,7 +25,7 @@ DEFAULT_MAX_PENDING = 1 << 20
 DEFAULT_GRACE = 5.0
 
 _MAX_REFUSING = 64  # clients at a time that are told why they are refused; more are just dropped
-_LAST_WORDS = 1.0  # seconds after the grace period in which last messages are sent
+_LAST_WORDS = 1.0  # seconds after the grace period for sending last messages
 
 
 async def serve(

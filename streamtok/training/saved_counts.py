@@ -48,7 +48,7 @@ def save_counts(
 
 
 def read_counts(path: str | os.PathLike[str]) -> SavedCounts:
-    """Read a file of `save_counts`. Raises OSError, and StateError for a bad file."""
+    """Read a file of `save_counts`. Raises OSError, and StateError for an invalid file."""
     with open(os.fspath(path), "rb") as file:
         data = file.read()
     try:

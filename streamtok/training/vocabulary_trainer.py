@@ -1,4 +1,4 @@
-"""Trains a `Vocabulary`, without an `Encoding`.
+"""Trains a `Vocabulary`, without making an `Encoding`.
 
 There are two steps. First, the pre-tokens of text in chunks of any size are counted
 (`counting.py`); memory grows only with the number of *different* pre-tokens. Then their most
@@ -127,7 +127,7 @@ class VocabularyTrainer(OneCall):
             counting.update(b"", True)
             total = os.fstat(file.fileno()).st_size
             done = 0
-            # An array, because threads share it, and a memoryview counts its references unlocked.
+            # An array, because threads share it, and a memoryview counts its users without a lock.
             buffer: Any = np.empty(BLOCK, np.uint8)
             while read := file.readinto(buffer):
                 counting.update(buffer[:read], False)

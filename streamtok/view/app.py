@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _FILES = Path(__file__).with_name("static")
 _MAX_QUESTION = 8 << 20  # bytes of JSON: a text of 2^20 characters, up to 6 bytes each
 
-mimetypes.add_type("text/javascript", ".js")  # on Windows, other programs may change it
+mimetypes.add_type("text/javascript", ".js")  # on Windows, other programs may set a wrong one
 
 
 def make_app(

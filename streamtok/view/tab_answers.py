@@ -95,7 +95,7 @@ class LanguagesQuestion(Struct):
 
 
 class Turn(Struct):
-    """One turn of a chat. A role that the template does not have is replaced by that of the user."""
+    """One turn of a chat. A role that the template lacks is replaced by that of the user."""
 
     role: str
     content: str

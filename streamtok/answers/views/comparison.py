@@ -58,7 +58,7 @@ def compare_encodings(
 ) -> Comparison:
     """Comparison: a text in one to four encodings.
 
-    settings: as for `show_tokens`. Boundaries are byte offsets, so one inside a character counts.
+    settings: as for `show_tokens`. Boundaries are byte offsets, even inside characters.
     Raises ValueError for any other number of encodings, and as `show_tokens`.
     """
     if not 1 <= len(encodings) <= MOST_ENCODINGS:

@@ -29,7 +29,7 @@ class MergeTable:
 
     @cached_property
     def number_of(self) -> dict[int, int]:
-        """Id -> number. Special tokens, and ids that are only decoded, have none."""
+        """Id -> number. Special tokens, and ids that are only decoded, have no number."""
         found = {id: number for number, id in enumerate(self.ids) if id != NO_ID}
         if self._vocabulary.byte_ids is not None:
             for byte, id in enumerate(self._vocabulary.byte_ids.tolist()):
