@@ -19,7 +19,7 @@ _SOON = 0.1  # seconds before a bar appears
 
 
 class Made(NamedTuple):
-    """The output of a run. dtype: type of the ids; None for text. output: "-" is standard output."""
+    """The output of a run. dtype: of the ids; None for text. output: a path or "-"."""
 
     encoding: str
     format: str
