@@ -1,11 +1,11 @@
-"""Capacity of the pre-token cache: it grows up to its limit, then drops idle pre-tokens."""
+"""The capacity of the pre-token cache: the cache grows up to its limit, then drops idle pre-tokens."""
 
 cdef bint may_grow(const PretokenCells* cache, size_t more) noexcept nogil:
     return table_bytes(cache) + more <= st_load_size(&most_cached)
 
 
 cdef bint grow_cells(PretokenCells* cache) noexcept nogil:
-    """Double the number of cells. False if the limit or memory does not allow it."""
+    """Double the number of cells. Returns False if the limit or the memory does not allow it."""
     cdef u64 count = cache.cell_mask + 1
     return may_grow(cache, count * sizeof(Cell)) and resize_cells(cache, 2 * count)
 
@@ -16,12 +16,12 @@ cdef bint grow_arena(PretokenCells* cache) noexcept nogil:
 
 
 cdef inline u64 share_of(size_t kept, size_t limit) noexcept nogil:
-    """How many of 256 kept items may stay, so that they take at most half of the limit."""
+    """How many of every 256 kept items may stay if they are to take at most half of the limit."""
     return 256 if 2 * kept <= limit else 128 * limit // kept
 
 
 cdef void sweep(PretokenCells* cache) noexcept nogil:
-    """Drop the idle cells, and others at random if too many would stay. Mark the rest as idle."""
+    """Drop the idle cells, and random others if too many would stay. Mark the rest as idle."""
     cdef u64 i, n = cache.cell_mask + 1, start = unreached(cache), share
     cdef size_t kept = 0, words = 0
     for i in range(n):

@@ -8,9 +8,9 @@
 
 #include "base/hash.h"
 
-#define ST_KEY_MASK 0x0FFFFFFFFFFFFFFFull /* for the upper half: all but the count */
+#define ST_KEY_MASK 0x0FFFFFFFFFFFFFFFull /* all bits of the upper half except those of the count */
 
-/* For each size of a pre-token, a mask of its own bits in 16 loaded bytes. */
+/* For each size of a pre-token, the mask that selects its own bytes from 16 loaded ones. */
 #define ST_LOW(size) ((size) < 8 ? ((uint64_t)1 << 8 * ((size) & 7)) - 1 : ~(uint64_t)0)
 #define ST_HIGH(size) ((size) > 8 ? ((uint64_t)1 << 8 * ((size) & 7)) - 1 : 0)
 #define ST_MASKS(size) ST_LOW(size), ST_HIGH(size)
@@ -20,7 +20,8 @@ static const ST_ALIGNED(64) uint64_t st_key_masks[32] = {
     ST_MASKS(12), ST_MASKS(13), ST_MASKS(14), ST_MASKS(15)};
 
 #if defined(ST_X86)
-/* The size, in the last byte of the key: a pre-token has at most 15 bytes. */
+/* For each size, the upper half of a key with only the size in it. The size is the last byte of the key,
+   which is free: these pre-tokens have at most 15 bytes. */
 #define ST_TAG(size) 0, (uint64_t)(size) << 56
 static const ST_ALIGNED(64) uint64_t st_key_tags[32] = {
     ST_TAG(0), ST_TAG(1), ST_TAG(2),  ST_TAG(3),  ST_TAG(4),  ST_TAG(5),  ST_TAG(6),  ST_TAG(7),
@@ -32,15 +33,15 @@ typedef struct { /* Cell in cache/table.pxi */
     uint32_t numbers[4];
 } st_cell;
 
-/* Appends the ids of pre-tokens i .. count - 1 to *out, as long as each is in its home cell and has up to
-   four ids. Returns the first pre-token for which that is not so. Up to three more ids are written. A
-   function of its own, so that the compiler keeps everything in registers. */
+/* Appends the ids of pre-tokens i .. count - 1 to *out, up to the first one that is not in its home cell or
+   has more than four ids. Returns the index of that pre-token, or `count`. Writes up to four ids more than
+   it appends. This is a function of its own so that the compiler keeps everything in registers. */
 ST_NOINLINE static size_t st_take_known(const uint64_t *keys, void *const *cells, size_t i, size_t count,
                                         uint32_t **out) {
     uint32_t *to = *out;
     for (; i < count; i++) {
         const st_cell *cell = (const st_cell *)cells[i];
-        uint64_t differs = cell->high ^ keys[2 * i + 1]; /* only in the count, if the keys are equal */
+        uint64_t differs = cell->high ^ keys[2 * i + 1]; /* if the keys are equal: only the count */
         differs = differs << 4 | differs >> 60;
         if (cell->low != keys[2 * i] || differs > 4) break;
         memcpy(to, cell->numbers, sizeof cell->numbers);
@@ -50,15 +51,16 @@ ST_NOINLINE static size_t st_take_known(const uint64_t *keys, void *const *cells
     return i;
 }
 
-/* Pre-token i extends from ends[i - 1] (the first: from start) to ends[i]. Puts its key into keys[2 i], and
-   into cells[i] the address of its home in `table`, st_hash_key >> shift; `nothing` if it is empty or has
-   more than 15 bytes, which also sets its bit in not_short. Reads 16 bytes from the start of each. Stops
-   before a negative end, and returns the number of pre-tokens done. */
+/* Pre-token i extends from ends[i - 1] (the first one: from `start`) to ends[i]. Stores its key at
+   keys + 2 i, and the address of its home cell in cells[i]: cell st_hash_key >> shift of `table`.
+   If the pre-token is empty or has more than 15 bytes, stores `nothing` instead and sets bit i of
+   not_short. Reads 16 bytes from the start of each pre-token. Stops before a negative end. Returns the
+   number of pre-tokens done. */
 typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64_t *ends, size_t count,
                                 uint64_t *keys, void **cells, uint64_t *not_short, void *table, int shift,
                                 void *nothing);
 
-/* Puts the key of the pre-token p[:size], size <= 15, and returns its hash. Reads 16 bytes at p. */
+/* Stores the key of the pre-token p[:size], size <= 15, in `key`; returns its hash. Reads 16 bytes at p. */
 static ST_ALWAYS_INLINE uint64_t st_put_key(const uint64_t factors[3], const uint8_t *p, size_t size,
                                             uint64_t *key) {
 #if defined(ST_X86)
@@ -66,7 +68,7 @@ static ST_ALWAYS_INLINE uint64_t st_put_key(const uint64_t factors[3], const uin
                                 _mm_load_si128((const __m128i *)(st_key_masks + 2 * size)));
     own = _mm_or_si128(own, _mm_load_si128((const __m128i *)(st_key_tags + 2 * size)));
     _mm_storeu_si128((__m128i *)key, own);
-    (void)factors; /* x86 multiplies by an operand in memory, which needs no register */
+    (void)factors; /* x86 can multiply by an operand in memory, which takes no register */
     return st_hash_key((uint64_t)_mm_cvtsi128_si64(own), (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(own, own)));
 #else
     uint64_t low = st_load64(p) & st_key_masks[2 * size];
@@ -77,8 +79,8 @@ static ST_ALWAYS_INLINE uint64_t st_put_key(const uint64_t factors[3], const uin
 #endif
 }
 
-/* The same, one pre-token at a time, from i on, which begins at `at`. Each cell is fetched as soon as its
-   hash is known. */
+/* An st_keys_function that begins with pre-token i, at `at`, and takes one pre-token at a time. Prefetches
+   each cell as soon as the hash is known. */
 static ST_ALWAYS_INLINE size_t st_keys_from(size_t i, size_t at, const uint8_t *buffer, const int64_t *ends,
                                             size_t count, uint64_t *keys, void **cells, uint64_t *not_short,
                                             void *table, int shift, void *nothing) {
@@ -128,12 +130,12 @@ ST_FOR_AVX512 static inline __m512i st_load_four(const uint8_t *a, const uint8_t
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
-/* The keys of four pre-tokens: their own bytes of the 16 loaded, and their sizes. `bits` has the size of
+/* The keys of four pre-tokens: the loaded bytes that belong to each, and its size. `bits` holds the size of
    each in bits, once for each half of its key. */
 ST_FOR_AVX512 static inline __m512i st_four_keys(__m512i bytes, __m512i bits) {
     const __m512i one = _mm512_set1_epi64(1);
     const __m512i halves = _mm512_setr_epi64(0, 64, 0, 64, 0, 64, 0, 64);
-    const __m512i up = _mm512_setr_epi64(64, 53, 64, 53, 64, 53, 64, 53); /* by 64 gives 0; by 53, size << 56 */
+    const __m512i up = _mm512_setr_epi64(64, 53, 64, 53, 64, 53, 64, 53); /* << 64: 0; << 53: size << 56 */
     __m512i mask = _mm512_sub_epi64(_mm512_sllv_epi64(one, _mm512_subs_epu16(bits, halves)), one);
     return _mm512_or_si512(_mm512_and_si512(bytes, mask), _mm512_sllv_epi64(bits, up));
 }
@@ -164,7 +166,7 @@ ST_FOR_AVX512 static inline size_t st_keys_512(const uint8_t *buffer, size_t sta
         __m512i size = _mm512_sub_epi64(end, begin);
         __mmask8 is_short = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(size, one), most);
         odds |= (uint64_t)(uint8_t)~is_short << (i & 63);
-        if ((i & 63) == 56) { /* whole words: loads that follow cannot be forwarded from partial stores */
+        if ((i & 63) == 56) { /* a whole word: partial stores cannot be forwarded to the loads that follow */
             not_short[i / 64] = odds;
             odds = 0;
         }
@@ -179,7 +181,7 @@ ST_FOR_AVX512 static inline size_t st_keys_512(const uint8_t *buffer, size_t sta
         __m512i cell = _mm512_slli_epi64(_mm512_srl_epi64(st_hash_keys_512(low, high), down), 5);
         cell = _mm512_mask_add_epi64(no_cell, is_short, cell, base);
         _mm512_storeu_si512(cells + i, cell);
-        if (i) st_fetch_eight(cells + i - 8); /* not the cells that were stored just now */
+        if (i) st_fetch_eight(cells + i - 8); /* not those stored just now, which load slowly */
     }
     if (i) st_fetch_eight(cells + i - 8);
     if (i & 63) not_short[i / 64] = odds;

@@ -2,8 +2,8 @@
 
 A look-up ends after PROBES cells; a pre-token that finds no slot by then is not cached. The table starts
 small and grows to a limit, so memory is bounded. A full table drops the pre-tokens that were not looked up
-since it was last full, tokens included (the second-chance rule of page replacement, Corbató 1968). So text
-that repeats itself stays fast, however much new text comes.
+since it was last full, tokens included (the second-chance rule of page replacement, Corbató 1968). So
+repeated text is encoded fast, however much new text arrives.
 """
 
 cdef enum:
@@ -15,13 +15,15 @@ cdef enum:
 
 
 cdef inline bint is_near(const PretokenCells* cache, const Cell* cell, const Cell* slot) noexcept nogil:
-    """Whether a look-up would find a cell in that slot, if all cells from its home to there are taken."""
+    """Whether a look-up would find `cell` if it were in `slot` and all cells from its home to there were
+    taken.
+    """
     cdef u64 home = home_of(cache, cell.low, cell.high & ST_KEY_MASK) - cache.cells
     return ((slot - cache.cells) // 2 - home // 2) & cache.cell_mask // 2 < PROBES // 2
 
 
 cdef inline u64 ask(Cell* cell) noexcept nogil:
-    """The count of a cell that a look-up found. Clears the idle flag."""
+    """Return the count of a cell that a look-up found, and clear its idle flag."""
     cell.high &= ~(<u64>IDLE << 60)
     return cell.high >> 60
 
@@ -30,7 +32,7 @@ cdef size_t most_cached = 32 << 20  # bytes, for each thread
 
 
 def cache_limit():
-    """int: bytes that each thread may use to cache pre-tokens, see `set_cache_limit`."""
+    """int: the number of bytes that each thread may use to cache pre-tokens; see `set_cache_limit`."""
     return st_load_size(&most_cached)
 
 
@@ -39,8 +41,8 @@ def set_cache_limit(size):
 
     size: bytes, initially 32 MiB. The cache starts with the tokens of the vocabulary (12 MiB for
     cl100k_base) and doubles while it is below the limit. When it is full, pre-tokens that did not recur are
-    dropped, so memory stays flat however much new text comes. Applies to growth from now on; nothing
-    shrinks. Ids are the same whatever the limit. Raises ValueError if negative.
+    dropped, so memory stays flat however much new text arrives. A new limit applies only to later growth:
+    no cache shrinks. The ids are the same whatever the limit. Raises ValueError if `size` is negative.
     """
     if size < 0:
         raise ValueError(f"the limit must not be negative: {size}")
@@ -48,7 +50,7 @@ def set_cache_limit(size):
 
 
 cdef int cache_open(PretokenCells* cache, const Tokens* t) except -1:
-    """Allocate `cache`, which must be all zero, and add the tokens."""
+    """Allocate the memory of `cache`, whose fields must all be zero, and add the tokens."""
     cdef u64 cells = SMALLEST_CACHE
     while cells < <u64>t.n * 5 // 2:
         cells *= 2
@@ -66,7 +68,7 @@ cdef inline bint is_long_token(const Tokens* t, u32 token) noexcept nogil:
 
 
 cdef size_t long_token_words(const Tokens* t) noexcept nogil:
-    """Words of the arena for tokens that are long pre-tokens."""
+    """The number of arena words that tokens take if they are long pre-tokens."""
     cdef u32 token
     cdef size_t words = 0
     for token in range(t.n):
@@ -82,11 +84,11 @@ cdef void seed_cells(const Tokens* t, PretokenCells* cache) noexcept nogil:
     cdef Cell* homes[SEEDED]
     cdef size_t i
     cache.cells_used = cache.arena_used = 0
-    # Before the first sweep, the flag would only cost a mispredicted branch at the first look-up.
+    # Before the first sweep, the idle flag would only cost a mispredicted branch at the first look-up.
     cache.new_flag = 0
     if t.model != NULL:             # its pre-tokens are not the tokens of the table
         return
-    # All keys, then all cells, so that many memory accesses overlap.
+    # First compute the keys of a group, then fill its cells, so that many memory accesses overlap.
     while end < t.n:
         first = end
         end = first + SEEDED if t.n - first > SEEDED else t.n

@@ -1,15 +1,15 @@
 """Encodes pre-tokens into ids: cached ones, new ones and long ones.
 
 A pre-token that is a token becomes that token, as in tiktoken, even if merges would not build it. The cache
-(`cache/pretoken_cache.pxi`) starts with all tokens. Of tokens that it has dropped, those that merges do not
-build are found in the token table.
+(`cache/pretoken_cache.pxi`) starts with all tokens. If it has dropped a token that merges do not build, the
+token table finds that token.
 
 New pre-tokens leave gaps in the ids and stay pending, so that several are merged side by side
 (`cache/waiting.pxi`). Pre-tokens that are too long for the cache are merged in segments
 (`merge/segments.pxi`). A pre-token whose end has not arrived is merged section by section, as far as
-`merge/stable_prefix.pxi` proves ids final.
+`merge/stable_prefix.pxi` proves the ids final.
 
-`scan/scanner.pxi` finds the pre-tokens; `texts/encoder.pxi` combines both.
+`scan/scanner.pxi` finds the pre-tokens; `texts/encoder.pxi` combines it with this file.
 """
 
 
@@ -20,7 +20,7 @@ cdef enum:
 
 cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash) except -1 nogil:
     """Encode a pre-token of more than 15 bytes that is not cached, or leave it pending. hash: its hash,
-    used if it has up to LONG_PRETOKEN bytes.
+    used only if it has at most LONG_PRETOKEN bytes.
     """
     cdef const Tokens* t = table.tokens()
     cdef size_t before = w.count
@@ -39,8 +39,8 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash)
 
 
 cdef inline size_t most_ids_of(size_t n, size_t count) noexcept nogil:
-    """The most ids of `count` pre-tokens of n bytes together, without long ones, which reserve their own
-    capacity.
+    """The most ids that `count` pre-tokens of n bytes in total can have. Long ones do not count: they
+    reserve their own capacity.
     """
     return n if n < count * SHORT_PRETOKEN else count * SHORT_PRETOKEN
 
@@ -49,8 +49,8 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
                        const i64* ends, size_t count, const ScanTables* gaps) except -1 nogil:
     """Encode the pre-tokens that end at ends[:count], count <= BATCH. The first begins at `start`.
 
-    gaps: tables that tell which of them are characters that no pre-token covers; NULL: the ends of these
-    are negative.
+    gaps: tables that tell which of these are characters that no pre-token covers; NULL if the ends of such
+    characters are negative.
 
     New pre-tokens are pending until `settle`; before that, w.out is incomplete. readable: see `find_homes`.
     """
@@ -105,8 +105,8 @@ cdef int encode_run(TokenTable table, Work* w, const u8* buffer, size_t readable
             out = w.out + w.count
         else:
             if cell != b.cells[i] and is_near(&w.cache, b.cells[i], cell):
-                # Swap it with the cell in its home, which is looked up less often. All lines between the
-                # two are full, so look-ups find both.
+                # Swap the cell with the one in its home, which is looked up less often. All cache lines
+                # between the two are full, so look-ups still find both.
                 displaced = cell[0]
                 cell[0] = b.cells[i][0]
                 b.cells[i][0] = displaced

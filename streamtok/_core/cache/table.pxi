@@ -1,9 +1,10 @@
 """The table of pre-tokens with a few numbers for each: its ids when encoding, its count when training.
 
 It is a hash table of 32-byte cells with open addressing. A cell has a 16-byte key and up to four numbers.
-The key of a pre-token of up to 15 bytes is its bytes. The key of a longer one is its hash and size; its
-bytes are in an arena, followed by its numbers. More than four numbers are in the arena, too. If the home
-cell is taken, the other cell of that cache line comes next, then the cells of the next lines.
+The key of a pre-token of up to 15 bytes is its bytes and size. The key of a longer one is its hash and
+size; its bytes are in an arena, followed by its numbers. If a short pre-token has more than four numbers,
+these are in the arena, too. If the home cell is taken, the other cell of that cache line comes next, then
+the cells of the next lines.
 
 `cache/pretoken_cache.pxi` and `training/pretoken_counts.pxi` use it, each in its own unit.
 """
@@ -21,7 +22,9 @@ cdef struct Lookup:             # pre-tokens that are looked up together
 
 
 cdef bint open_table(PretokenCells* t, u64 cells, size_t words) noexcept nogil:
-    """Allocate an empty table, which must be all zero. False if memory is missing."""
+    """Allocate the memory of an empty table, whose fields must all be zero. Returns False if memory is
+    missing.
+    """
     t.cells = <Cell*>st_new_table(cells * sizeof(Cell))
     t.arena = <u32*>st_new_growable(words * sizeof(u32))
     t.arena_size = words
@@ -41,12 +44,12 @@ cdef inline void set_cells(PretokenCells* t, u64 cells) noexcept nogil:
 
 
 cdef inline u64 most_used(u64 cells) noexcept nogil:
-    """The most cells that may be taken, of `cells`."""
+    """How many of this many cells may be taken."""
     return cells * 5 // 8
 
 
 cdef size_t table_bytes(const PretokenCells* t) noexcept nogil:
-    """Size of the table in memory."""
+    """The size of the table in memory, in bytes."""
     return (t.cell_mask + 1) * sizeof(Cell) + t.arena_size * sizeof(u32)
 
 
@@ -70,8 +73,8 @@ cdef inline Cell* home_of(const PretokenCells* t, u64 low, u64 high) noexcept no
 
 
 cdef inline u64 probe_at(u64 home, u64 step, u64 mask) noexcept nogil:
-    """The cell to try at a step: the home, the other cell of its cache line, then the cells of the next
-    lines.
+    """The cell to try at a step: first the home, then the other cell of its cache line, then the cells of
+    the next lines.
     """
     return (((home & ~<u64>1) + step) ^ (home & 1)) & mask
 
@@ -81,12 +84,12 @@ cdef inline bint is_long(u64 high) noexcept nogil:
 
 
 cdef inline size_t byte_words(u64 high) noexcept nogil:
-    """Words of the arena for the bytes of this cell's pre-token; 0 if it is short."""
+    """The number of arena words for the bytes of this cell's pre-token; 0 if it is short."""
     return (<size_t><u32>high + 3) // 4 if is_long(high) else 0
 
 
 cdef inline u32* owned(const PretokenCells* t, const Cell* cell) noexcept nogil:
-    """A cell's data in the arena: the bytes of a long pre-token, then numbers."""
+    """A cell's data in the arena: the bytes of a long pre-token, then its numbers."""
     cdef u64 start
     memcpy(&start, cell.numbers, sizeof(u64))
     return t.arena + start
@@ -99,13 +102,13 @@ cdef inline u32* numbers_of(const PretokenCells* t, Cell* cell) noexcept nogil:
 
 
 cdef inline size_t words_of(const Cell* cell) noexcept nogil:
-    """Words of the arena that belong to a cell."""
+    """The number of arena words that belong to a cell."""
     return byte_words(cell.high) + cell.numbers[2] if cell.high >> 60 & IN_ARENA == IN_ARENA else 0
 
 
 cdef inline Cell* find_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, const u8* p) noexcept nogil:
-    """The cell of a pre-token, searched for from its home on, or the empty cell where it belongs; `nothing`
-    if neither is within reach. p: its bytes, read only if it is long.
+    """Search for a pre-token from `cell`, its home, on. Returns its cell, or else the empty cell where it
+    belongs, or `nothing` if neither is within reach. p: its bytes, read only if it is long.
     """
     cdef u64 home = cell - t.cells, step = 0
     while cell.high != 0 and not (cell.low == low and (cell.high & ST_KEY_MASK) == high
@@ -118,7 +121,7 @@ cdef inline Cell* find_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, con
 
 
 cdef inline bint put_cell(const PretokenCells* t, Cell* cells, u64 mask, u64 home, const Cell* cell) noexcept nogil:
-    """Copy a cell to the first empty one from its home on. False if there is none within reach."""
+    """Copy a cell to the first empty one from its home on. Returns False if there is none within reach."""
     cdef u64 at = home, step = 0
     while cells[at].high != 0:
         step += 1
@@ -161,9 +164,9 @@ cdef void find_homes(PretokenCells* t, Lookup* b, const u8* buffer, size_t reada
                      const i64* ends, size_t count, size_t longest) noexcept nogil:
     """Find keys and home cells of the pre-tokens that end at ends[:count], count <= BATCH.
 
-    longest: in bytes; longer pre-tokens have no cell. buffer[:readable] may be read, past the last
-    pre-token, so that keys can be loaded 16 bytes at a time. All cells are fetched first, then the bytes of
-    long pre-tokens, so that many memory accesses overlap.
+    longest: a size in bytes; longer pre-tokens get no cell. buffer[:readable] may be read, even past the
+    last pre-token, so that keys can be loaded 16 bytes at a time. All cells are prefetched first, then the
+    bytes of long pre-tokens, so that many memory accesses overlap.
     """
     cdef size_t which[BATCH]
     cdef size_t i = count, k, at, size, found = 0
@@ -205,7 +208,7 @@ cdef void find_homes(PretokenCells* t, Lookup* b, const u8* buffer, size_t reada
 
 
 cdef bint resize_cells(PretokenCells* t, u64 count) noexcept nogil:
-    """Move all pre-tokens to a table of `count` cells. False if memory is missing."""
+    """Move all pre-tokens to a table of `count` cells. Returns False if memory is missing."""
     cdef Cell* cells = <Cell*>st_new_table(count * sizeof(Cell))
     cdef Cell* old = t.cells
     cdef u64 i, home, n = t.cell_mask + 1
@@ -240,12 +243,13 @@ cdef u64 unreached(const PretokenCells* t) noexcept nogil:
 
 
 cdef void close_up(PretokenCells* t, u64 start) noexcept nogil:
-    """After cells were emptied, move the others to where look-ups find them, from `start` on.
+    """Move the remaining cells to where look-ups find them, after some cells have been emptied.
 
     Both cells of a cache line are taken out before either is put back: each may be the other's next slot,
     and a look-up stops at the first empty cell.
 
-    start: the result of `unreached` before cells were emptied. Adds `new_flag` to the counts.
+    start: where to begin, which is the result of `unreached` before cells were emptied. Adds `new_flag` to
+    the counts.
     """
     cdef u64 i, home
     cdef int k
@@ -263,7 +267,7 @@ cdef void close_up(PretokenCells* t, u64 start) noexcept nogil:
 
 
 cdef void close_gaps(PretokenCells* t) noexcept nogil:
-    """Move the cells' data together, into a new arena. Without memory for one, do nothing."""
+    """Move the cells' data into a new arena, without gaps. Does nothing if there is no memory for one."""
     cdef u32* arena = <u32*>st_new_growable(t.arena_size * sizeof(u32))
     cdef size_t size
     cdef u64 i, used = 0

@@ -1,7 +1,7 @@
-"""Pending pre-tokens: new ones are collected, merged together, and their ids are put in place afterwards.
+"""Pending pre-tokens: new pre-tokens are collected and merged together; then their ids are put in place.
 
-A pending pre-token has up to 64 bytes and leaves a gap in the ids. `settle` merges all of them together,
-whatever their sizes, caches the results and fills the gaps.
+A pending pre-token has up to 64 bytes and leaves a gap in the ids. `settle` merges all pending pre-tokens
+together, whatever their sizes, caches the results and fills the gaps.
 """
 
 cdef enum:
@@ -10,9 +10,10 @@ cdef enum:
 
 
 cdef inline void wait(Work* w, const u8* p, size_t n, u64 low, u64 high) noexcept nogil:
-    """Leave a gap in the ids for p[:n], of up to MIDDLE_PRETOKEN bytes and with this key, until `settle`.
+    """Leave a gap in the ids until `settle`, for p[:n], which has this key and at most MIDDLE_PRETOKEN
+    bytes.
 
-    There must be a free gap. A new pre-token often recurs soon, and is merged only once.
+    There must be a free gap. A new pre-token often recurs soon; it is still merged only once.
     """
     cdef u16* recent = &w.recent[st_hash_key(low, high) >> (64 - RECENT_BITS)]
     cdef Gap* before = &w.gaps[recent[0]]
@@ -48,8 +49,8 @@ cdef void forget_gaps(Work* w) noexcept nogil:
 
 
 cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
-    """Replace tokens by their ids. Returns the number of ids: at most the number of bytes of the tokens,
-    which is at most MIDDLE_PRETOKEN.
+    """Replace tokens by their ids. Returns the number of ids: at most one for each byte of the tokens, so
+    at most MIDDLE_PRETOKEN.
     """
     cdef const Tokens* t = table.tokens()
     cdef u32[MIDDLE_PRETOKEN] copy
@@ -74,7 +75,7 @@ cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
 
 
 cdef void finish_gap(TokenTable table, Waiting* waiting, Gap* gap) noexcept nogil:
-    """Replace the tokens of a pending pre-token by its ids, and put their number into `gap`."""
+    """Replace the tokens of a pending pre-token by its ids, and store their number in `gap`."""
     cdef u32* ids = waiting.tokens + UNIT * waiting.units[gap.piece]
     cdef u32 token = find_unreachable(table.tokens(), waiting.bytes + UNIT * waiting.units[gap.piece],
                                       gap.size)
@@ -86,7 +87,7 @@ cdef void finish_gap(TokenTable table, Waiting* waiting, Gap* gap) noexcept nogi
 
 
 cdef inline void copy_ids(u32* to, const u32* ids, size_t count) noexcept nogil:
-    """Copy ids, sixteen at a time: up to fifteen more are read and written."""
+    """Copy ids sixteen at a time, so that up to fifteen extra ids are read and written."""
     cdef size_t i = 0
     while i < count:
         memcpy(to + i, ids + i, 16 * sizeof(u32))
@@ -126,8 +127,9 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
         p = waiting.bytes + UNIT * waiting.units[gap.piece]
         ids = waiting.tokens + UNIT * waiting.units[gap.piece]
         learn(&w.cache, homes[i], gap.low, gap.high, p, ids, gap.count)
-    # The ids after the first gap make way in one move. Then all are copied to their positions from the
-    # front, sixteen at a time: what is written too far is overwritten, and unread ids are farther on.
+    # First move all ids after the first gap out of the way. Then copy all ids to their positions from front
+    # to back, sixteen at a time. Extra ids that a copy writes are overwritten by the next one, and do not
+    # reach the ids still to be read.
     reserve(w, total + 2 * FILL_SLACK)
     at = w.gaps[0].at
     to = w.out + at

@@ -33,7 +33,7 @@ cdef class Workspace:
 
 
 cdef int reserve(Work* w, size_t more) except -1 nogil:
-    """Make room for `more` ids, and for the four that a cell always copies."""
+    """Make room for `more` ids, and for the four that are always copied from a cell."""
     cdef size_t wanted = w.count + more + CELL_NUMBERS
     if wanted > w.capacity:
         w.out = <u32*>grown(w.out, &w.capacity, wanted, sizeof(u32), b"ids")
@@ -52,7 +52,7 @@ cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except 
 
 
 cdef int emit_bytes(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
-    """`emit`, if tokens without an id are emitted as the ids of their bytes."""
+    """Like `emit`, for a table in which a token without an id is emitted as the ids of its bytes."""
     cdef size_t i, j, size
     cdef const u8* p
     for i in range(count):

@@ -1,9 +1,9 @@
 """Decodes ids into bytes.
 
-A table by id holds the bytes of each token of up to 15 bytes. So an id costs one cache line and one copy of
-16 bytes, whatever its length. All other input (unknown ids, ids that are not int, iterators, arrays of
-other types) is decoded again by `decode_slowly`, which checks each id and raises for the first that is
-wrong.
+A table indexed by id holds the bytes of each token of up to 15 bytes. So such an id costs one cache line
+and one copy of 16 bytes, whatever the length of the token. Unusual input (unknown ids, ids that are not
+int, iterators, arrays of unusual types) is decoded by `decode_slowly`, which checks each id and raises for
+the first that is wrong.
 """
 
 cdef struct Entry:
@@ -46,8 +46,8 @@ cdef object np_ndarray = np.ndarray
 cdef class Decoder:
     """Immutable: the bytes of each id, including special tokens and `decode_only`.
 
-    If an id is in several of them, the special token wins, then `decode_only`: a model whose tokens are not
-    text has the texts of all its ids there.
+    If an id is in several of them, the special token wins, then `decode_only`. For a model whose tokens are
+    not text, `decode_only` has the texts of all ids.
     """
 
     cdef TokenTable table
@@ -76,7 +76,7 @@ cdef class Decoder:
         st_free_block(self.entries)
 
     def token_bytes(self, id):
-        """bytes of one token; KeyError if the id is unknown."""
+        """bytes: one token. Raises KeyError if the id is unknown."""
         cdef u64 number = checked_id(id, 0)
         cdef const Entry* entry
         cdef Far far
@@ -102,13 +102,13 @@ cdef class Decoder:
         """bytes: the tokens, concatenated.
 
         ids: iterable of int, or an integer array. Raises UnknownId (a KeyError) for the first id that is in
-        no table, OverflowError for one that is not a uint32.
+        no table, and OverflowError for one that is not a uint32.
         """
         found = self.unpack(ids, skip_special, NULL)
         return self.decode_slowly(ids, skip_special) if found is None else found
 
     cdef bytes decode_counted(self, object ids, bint skip_special, size_t* count):
-        """`decode`, and the number of ids, also for an iterator."""
+        """Like `decode`, and count the ids, even those of an iterator."""
         if type(ids) is np_ndarray:
             ids = ids[...]              # a view, whose shape nothing else can set
         elif not PyList_CheckExact(ids) or not ST_LISTS_HOLD_STILL:
@@ -122,8 +122,8 @@ cdef class Decoder:
 
     cdef bytes as_first(self, bytes data, object ids, bint skip_special, bint drops_space,
                         bint* is_begun):
-        """Change `data`, the bytes of these settled ids, to what it is at the start of a text. Sets is_begun if
-        text has begun.
+        """Return the bytes of these settled ids as they are at the start of a text; `data` has them as they
+        are elsewhere. Sets is_begun if text has begun.
 
         drops_space: an id that is not in `firsts` loses a leading space.
         """
@@ -146,8 +146,8 @@ cdef class Decoder:
     cdef object unpack(self, object ids, bint skip_special, const char* errors):
         """bytes, or str if `errors` is not NULL; None if anything about the ids is unusual.
 
-        Runs no other code than signal handlers. After these, a list must have the same length, and its
-        items must not have moved. Reads each id only once, since others may write to an array meanwhile.
+        Runs no Python code except signal handlers. If they change the length of a list or move its items,
+        the result is None. Reads each id only once, since other threads may write to an array meanwhile.
         """
         cdef u8 small[ON_STACK]
         cdef ByteBuffer buffer
@@ -195,7 +195,7 @@ cdef class Decoder:
                 free(buffer.bytes)
 
     cdef int make_entries(self) except -1:
-        """Make `entries` and `beyond`, unless another thread has done so."""
+        """Make `entries` and `beyond`, unless another thread has already done so."""
         cdef const Tokens* t = self.table.tokens()
         cdef size_t i
         cdef Entry* entries
@@ -203,8 +203,8 @@ cdef class Decoder:
         with cython.critical_section(self):
             if self.entries != NULL:
                 return 0
-            # Steps that may fail come first. If one does, and a later call succeeds, bytes kept twice do no
-            # harm.
+            # Steps that may fail come first. If one fails and a later call succeeds, some bytes are kept
+            # twice, which does no harm.
             self.kept.extend(part for id, part in self.decode_only.items() if id < self.n_entries)
             self.kept.extend(part for id, part in self.specials.items() if id < self.n_entries)
             decode_only, specials = list(self.decode_only.items()), list(self.specials.items())

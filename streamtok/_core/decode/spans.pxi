@@ -1,4 +1,4 @@
-"""Spans of tokens in their text, and spans of a text in other units."""
+"""Spans of tokens in their text, and conversion of spans from bytes to other units."""
 
 cdef u64 HIGH = 0x8080808080808080
 
@@ -6,10 +6,11 @@ cdef u64 HIGH = 0x8080808080808080
 def token_spans(ids, sizes, id_spans, u64 start):
     """numpy.int64 [n, 2]: where in the bytes of its text each token begins and ends.
 
-    ids: uint32; sizes: uint16, the bytes of each id. id_spans: int64 [k, 3], as from `Tail.encode`: (index,
-    start, end) of the tokens that differ from their size or position. If the end is 0, only the start is
-    set; if both are 0, the token has no text. All other tokens begin where the one before ends, the first
-    one at `start`. Raises ValueError for an id that has no size.
+    ids: uint32; sizes: uint16, the number of bytes of each id. id_spans: int64 [k, 3], as from
+    `Tail.encode`: (index, start, end) of each token whose size or position is not the usual one. If the end
+    is 0, only the start is set; if both are 0, the token has no text. Every other token has its usual size
+    and begins where the token before it ends; the first begins at `start`. Raises ValueError for an id that
+    has no size.
     """
     cdef ArrayView known = read_array(ids, UINT32, "ids")
     cdef ArrayView table = read_array(sizes, UINT16, "sizes")
@@ -61,7 +62,7 @@ cdef inline u64 bytes_marked(u64 word) noexcept nogil:
 
 
 cdef inline i64 units_marked(u64 word, size_t size, bint is_utf16) noexcept nogil:
-    """The number of units in the characters that begin in the first `size` bytes of a word, 1 to 8."""
+    """The number of units in the characters that begin in the first `size` bytes, 1 to 8, of a word."""
     word <<= 64 - 8 * size              # drop the bytes after them
     cdef i64 found = <i64>(size - bytes_marked(word & ~(word << 1)))        # 10xxxxxx
     if is_utf16:
@@ -95,14 +96,14 @@ cdef inline i64 units_between(const u8* p, size_t at, size_t stop, size_t n, bin
 
 
 cdef inline bint has_four(const u8* p, size_t i) noexcept nogil:
-    """Whether p[i] is inside a character of four bytes."""
+    """Whether p[i] belongs to a character of four bytes."""
     while (p[i] & 0xC0) == 0x80:
         i -= 1
     return p[i] >= 0xF0
 
 
 cdef int plain_units(const u8* p, size_t size, bint is_utf16, i64* spans, size_t n, Watch* watch) except -1 nogil:
-    """Convert spans of UTF-8 from bytes to characters or units of UTF-16, in place."""
+    """Convert spans of UTF-8 from bytes to characters or UTF-16 units, in place."""
     cdef size_t i, start, stop, at = 0
     cdef i64 units = 0              # in the characters that begin before p[at]
     cdef bint is_inside
@@ -132,8 +133,8 @@ cdef int no_span() except -1 nogil:
 
 
 def spans_in(bint is_utf16, spans not None, bytes data not None):
-    """numpy.int64 [n, 2]: spans of a text in characters, or in units of UTF-16. A span that touches a part
-    of a character includes all of it.
+    """numpy.int64 [n, 2]: spans of a text in characters, or in UTF-16 units. A span that touches a part of
+    a character includes all of it.
 
     spans: int64 [n, 2], in bytes of the text; the result may reuse their memory. data: the text in UTF-8.
     Raises ValueError for a span outside of the text.

@@ -1,8 +1,8 @@
 """The base class of `StreamDecoder`, which turns a stream of ids into text.
 
-A call works on a copy of the stream's state. The copy replaces the state when nothing can fail any more, so
-a call that raises has changed nothing. In Python this would not be possible: signal handlers, which may
-raise, run between any two instructions.
+A call works on a copy of the stream's state. The copy replaces the state once nothing can fail any more, so
+a call that raises has changed nothing. This would not be possible in Python, where signal handlers, which
+may raise, can run between any two instructions.
 """
 
 cdef struct Reached:        # state of a stream of ids
@@ -25,9 +25,9 @@ cdef Reached BEGIN          # all zero
 cdef class FastStreamDecoder:
     """The base class of `StreamDecoder`. One call at a time.
 
-    A derived class that `settles` has a method `_settle`. It is called with its note, the text and `final`,
-    before anything has changed. It returns the text to emit, the new note, and whether the stream is over:
-    then nothing is emitted until the next stream begins.
+    A derived class that `settles` has a method `_settle`. It is called with the last note, the text and
+    `final` before anything has changed. It returns the text to emit, the new note, and whether the stream
+    is over. Once it is over, nothing is emitted until the next stream begins.
     """
 
     cdef Decoder decoder
@@ -51,8 +51,8 @@ cdef class FastStreamDecoder:
     def decode(self, ids, final=False):
         """str: the characters that the ids complete. ids: any iterable of int or integer array.
 
-        Raises KeyError for an unknown id and UnicodeDecodeError under "strict", with the offset in the
-        stream; the stream is then as before the call.
+        Raises KeyError for an unknown id and, under "strict", UnicodeDecodeError for bytes that are not
+        UTF-8, both with the position in the stream. The stream is then as before the call.
         """
         cdef Reached after
         cdef Py_ssize_t used
@@ -69,8 +69,8 @@ cdef class FastStreamDecoder:
             if after.n_held:
                 data = PyBytes_FromStringAndSize(<const char*>after.held, after.n_held) + data
             used = PyBytes_GET_SIZE(data)
-            # `unfinished_at_end` would not do: the policy may be any of Python's, and "surrogatepass" waits
-            # for bytes that are not UTF-8.
+            # `unfinished_at_end` is not enough: the policy may be any of Python's error handlers, and
+            # "surrogatepass" also waits for the rest of a surrogate.
             try:
                 text = PyUnicode_DecodeUTF8Stateful(PyBytes_AS_STRING(data), used, self.policy,
                                                     NULL if is_last else &used)
@@ -90,9 +90,9 @@ cdef class FastStreamDecoder:
             st_leave(&self.busy)
 
     def decode_bytes(self, ids, final=False):
-        """bytes: the bytes of the tokens, also of incomplete characters.
+        """bytes: the bytes of the tokens, including those of incomplete characters.
 
-        Raises KeyError as `decode`, and ValueError if an unfinished character is pending.
+        Raises KeyError as `decode` does, and ValueError if an unfinished character is pending.
         """
         cdef Reached after
         cdef bint is_last
@@ -150,23 +150,23 @@ cdef class FastStreamDecoder:
 
     @property
     def _note(self):
-        """What a derived class keeps."""
+        """What a derived class keeps with the state."""
         with cython.critical_section(self):
             return self.note
 
     @property
     def pending(self):
-        """int: bytes of an unfinished character, 0 to 3."""
+        """int: the number of bytes of an unfinished character, 0 to 3."""
         return self.here().n_held
 
     @property
     def tokens_in(self):
-        """int: ids fed since the stream began."""
+        """int: the number of ids fed since the stream began."""
         return self.here().tokens_in
 
     @property
     def bytes_out(self):
-        """int: bytes of these ids, including an unfinished character."""
+        """int: the number of bytes of these ids, including those of an unfinished character."""
         return self.here().bytes_out
 
     def reset(self):
@@ -187,11 +187,11 @@ cdef class FastStreamDecoder:
 
     def _set_reached(self, u64 tokens_in, u64 bytes_out, bint is_begun, bytes held not None,
                      note=None, bint is_over=False):
-        """Continue from this state. ValueError if `held` is not a prefix of a character."""
+        """Continue from this state. Raises ValueError if `held` is not a prefix of a character."""
         cdef Reached here
         if (tokens_in | bytes_out) >> 62:
             raise ValueError(f"{tokens_in} ids and {bytes_out} bytes are more than any stream has")
-        # Accept what the most permissive policy may hold: a surrogate, too, may be unfinished.
+        # Accept what the most permissive policy may hold, such as an unfinished surrogate.
         if len(held) > 3 or codecs.utf_8_decode(held, "surrogatepass", False)[1]:
             raise ValueError(f"{held!r} is not the beginning of a character")
         here.tokens_in, here.bytes_out = tokens_in, bytes_out

@@ -1,7 +1,7 @@
-"""Ids of any kind to bytes: arrays in blocks, anything else one by one."""
+"""Turns the ids of lists, tuples and arrays into bytes, block by block."""
 
 cdef object settled_ids(object ids):
-    """A tuple or an array of our own, which nothing else changes and which can be read twice."""
+    """The ids in a tuple or an array of our own, which nothing else changes and which can be read twice."""
     if type(ids) is tuple:
         return ids
     if isinstance(ids, (np.ndarray, memoryview)) or hasattr(ids, "__array_interface__"):
@@ -25,9 +25,9 @@ cdef void set_entry(Entry* entry, const u8* p, size_t size, u8 far) noexcept nog
 
 cdef bint unpack_ids(Decoder decoder, PyObject* row, st_reader reader, size_t stride, const char* p,
                      size_t n, bint skip_special, Watch* watch, ByteBuffer* buffer) except -1 nogil:
-    """Append the bytes of n ids to the buffer. Ids are read by `reader` from p on, with this stride; or if
-    it is NULL, from the objects at p of `row`, a list or tuple, which needs the GIL. False if an id is
-    unknown, or a signal handler has changed the list.
+    """Append the bytes of n ids to the buffer. `reader` reads the ids from p on, with this stride. If it is
+    NULL, they are the objects at p of `row`, a list or tuple; reading them needs the GIL. Returns False if
+    an id is unknown or not an int, or if a signal handler has changed the list.
     """
     cdef u32 ids[BLOCK]
     cdef size_t begin = 0, count
@@ -114,7 +114,7 @@ cdef u64 checked_id(value, i) except? 0xFFFFFFFFFFFFFFFF:
 
 
 class UnknownId(KeyError):
-    """An id that is not in the vocabulary; `position`: its index in the ids that were passed."""
+    """An id that is not in the vocabulary. `position` is its index in the ids that were passed."""
 
     def __init__(self, id, position):
         super().__init__(f"Invalid token for decoding: {id} (position {position})")
