@@ -2,7 +2,7 @@
 
 The intake makes whole characters of the chunks, following the error policy. The levels find tokens and
 change the text between them (`transform/levels.pxi`). The tail encodes the result. Each call works on one
-draft: it takes effect as a whole or not at all, as in `stream/tail.pxi`.
+draft, so it takes effect as a whole or not at all, as in `stream/tail.pxi`.
 """
 
 @cython.final
@@ -30,7 +30,7 @@ cdef class TailSink(Sink):
 
 
 cdef int put_token(Work* w, Mark* m, u32 id, size_t size) except -1:
-    """Emit the id of a special token, which ends a segment. Its text has a position in the stream."""
+    """Emit the id of a special token, which ends a segment. Its text takes up `size` bytes of the stream."""
     put_id(w, id, m.offset + m.size, m.offset + m.size + size)
     m.offset += size
     m.bytes_in += size
@@ -38,7 +38,7 @@ cdef int put_token(Work* w, Mark* m, u32 id, size_t size) except -1:
 
 
 cdef int feed_segment(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint ends) except -1:
-    """Feed text of a segment. ends: the segment ends with it, and so does its last pre-token."""
+    """Feed text of a segment. ends: the segment, and so its last pre-token, ends with this text."""
     cdef Found refused
     refused.kind = PARTIAL
     if n >= RELEASE_FROM:
@@ -66,7 +66,7 @@ cdef int begin_segment(Tail tail, Mark* m, Work* w) except -1:
 
 cdef object feed_changing(Tail tail, object chunk, list parts, size_t run_size, bint final, Form form,
                           object out, size_t limit):
-    """`Tail.encode_draft` for a tail with rules. Commits the draft, too."""
+    """Like `Tail.encode_draft`, for a tail with rules; also commits the draft."""
     cdef Changer c = tail.changer
     cdef TailSink sink
     cdef Mark draft
@@ -122,7 +122,7 @@ cdef int check_limit(Changer c, size_t run_size, size_t limit) except -1:
 
 
 cdef int feed_parts_changing(Changer c, list parts, bint final, TailSink sink) except -1:
-    """`feed_parts` for a stream with a changer: all text passes the intake."""
+    """Like `feed_parts`, for a stream with a changer: all text passes through the intake."""
     cdef GivenToken given
     for part in parts:
         if type(part) is GivenToken:
@@ -171,7 +171,7 @@ cdef int feed_chunk(Changer c, object chunk, bint is_last, bint final, TailSink 
     buffer.bytes = joined.bytes = NULL
     buffer.size = joined.size = 0
     try:
-        # The policy is applied below, since a sequence may continue from the last chunk.
+        # The policy is applied below, since a sequence may have begun in the last chunk.
         text_open(&text, &buffer, chunk, c.errors)
         try:
             p, size = text.data, text.size

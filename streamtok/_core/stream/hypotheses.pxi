@@ -1,14 +1,14 @@
 """Two hypotheses about where the open pre-token of a stream ends; `stream/tail.pxi` explains why.
 
-`advance` follows both, `fork` starts the second one, `commit_both` emits what is final under both.
+`advance` follows both, `fork` starts the second one, and `commit_both` emits what is final under both.
 """
 
 cdef int advance(Tail tail, Mark* m, Work* w, size_t end, bint final) except -1 nogil:
-    """Encode what can be decided of the bytes before `end`."""
+    """Encode as much of the bytes before `end` as can be decided."""
     cdef i64[1] closed
     cdef size_t start = m.scan.start, count
     if m.has_other:
-        # m.scan.accept == start represents the acceptance at the fork.
+        # m.scan.accept == start: the last acceptance is still the one at the fork.
         count = walk(tail.encoder.scanner.tables(), &m.scan, tail.bytes, end, final, closed, 1, &w.watch)
         if count == 0 and m.scan.accept == start:
             return 0
@@ -21,7 +21,9 @@ cdef int advance(Tail tail, Mark* m, Work* w, size_t end, bint final) except -1 
 
 
 cdef int fork(Tail tail, Mark* m, Work* w) except -1 nogil:
-    """Start a second hypothesis if the walk is far past the last acceptance and both agree so far."""
+    """Start a second hypothesis if the walk is far past the last acceptance and both hypotheses agree so
+    far.
+    """
     cdef Scan* s = &m.scan
     cdef const Tokens* t = tail.encoder.table.tokens()
     cdef size_t size = s.accept - s.start, seen = s.position - s.start, stable, bytes = 0
@@ -69,7 +71,7 @@ cdef int commit_both(Tail tail, Mark* m, Work* w) except -1 nogil:
     m.fork_at = 2 * (m.scan.position - m.scan.start)
     trial = m.other
     if walk(tables, &trial, tail.bytes, m.scan.position, False, closed, 1, &w.watch):
-        return 0            # a pre-token ends under one hypothesis and not the other: wait
+        return 0            # a pre-token ends under one hypothesis but not the other: wait
     m.other = trial
     certain = trial.position if tables.settled[trial.state] else trial.accept
     if not trial.committed and certain < trial.start + t.longest_unreachable + 1:

@@ -18,8 +18,8 @@ cdef inline size_t pending(const Mark* m) noexcept nogil:
 
 
 cdef int check_mark(Tail tail, const Mark* m) except -1:
-    """StateError unless a call can continue from `m`. Checked both when a state is saved and when it is
-    loaded.
+    """Raise StateError unless a call can continue from `m`. This is checked both when a state is saved and
+    when it is loaded.
     """
     if (m.offset | m.bytes_in | m.tokens_out) >> 62:
         raise damaged("it counts more bytes or ids than any stream has")
@@ -41,8 +41,9 @@ cdef int check_mark(Tail tail, const Mark* m) except -1:
 
 
 cdef bint may_be_held(Tail tail, const u8* p, size_t n, u64 offset):
-    """Whether a tail may hold p[:n] at `offset` in the stream: they must be UTF-8, unless the policy is
-    KEEP. Ids already emitted may include the first bytes of their first character.
+    """Whether a tail may hold p[:n] at `offset` in the stream. Unless the policy is KEEP, these bytes must
+    be UTF-8, except that the first bytes of the first character may be missing: their ids are already
+    emitted.
     """
     cdef size_t first = 0
     cdef i32 why
@@ -61,14 +62,14 @@ cdef bint fits(Tail tail, const Scan* s, size_t end):
 
 
 cdef int grow(Tail tail, size_t size) except -1 nogil:
-    """Make room for `size` bytes, and for loads that reach a little beyond."""
+    """Make room for `size` bytes, and for loads that reach a little beyond them."""
     if size + SLACK > tail.capacity:
         tail.bytes = <u8*>grown(tail.bytes, &tail.capacity, size + SLACK, 1, b"bytes of the stream")
     return 0
 
 
 cdef void commit(Tail tail, Mark* draft, bint final) noexcept nogil:
-    """Make `draft` the state of the stream. Drops the bytes and the memory that it does not need."""
+    """Make `draft` the state of the stream. Drops the bytes and the memory that the draft does not need."""
     cdef u8* bytes
     if final:
         begin(draft, 0)
@@ -83,12 +84,12 @@ cdef void commit(Tail tail, Mark* draft, bint final) noexcept nogil:
 
 
 cdef void drop(Tail tail, Mark* m, size_t floor) noexcept nogil:
-    """Move the pending bytes down to `floor`, over bytes whose ids are emitted."""
+    """Move the pending bytes down to `floor`, over bytes whose ids have been emitted."""
     cdef size_t gone, rest = m.size - m.scan.start
     if m.scan.start <= floor:
         return
     gone = m.scan.start - floor
-    # If a few bytes moved a long tail, small chunks would take quadratic time.
+    # If a long tail were moved to drop a few bytes, small chunks would take quadratic time.
     if rest > 4 * SECTION and gone < rest // 2:
         return
     memmove(tail.bytes + floor, tail.bytes + m.scan.start, rest)

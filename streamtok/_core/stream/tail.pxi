@@ -5,25 +5,26 @@ an unfinished UTF-8 sequence, a possible prefix of a special token, and the part
 tokens are not final yet.
 
 A pattern may look arbitrarily far ahead: after a newline, cl100k's `\\s*[\\r\\n]` takes a run of spaces
-into the same pre-token if another newline follows, and leaves it to the next pre-token if not. Then there
-are two hypotheses: the pre-token continues (`scan`), or it ended where the pattern last accepted, and
-another one began there (`other`). If the encoding under the first has a token boundary at that position,
-both agree on the tokens before it. From there on, both merge the same bytes from the same boundary inside
-one pre-token. So what `merge/stable_prefix.pxi` finds final is final under both, and memory stays bounded.
-Without such a boundary, the ids do depend on what follows, and the bytes stay pending, up to the caller's
-limit.
+into the same pre-token if another newline follows, and leaves it to the next pre-token if not. While this
+is undecided, there are two hypotheses: either the pre-token continues (`scan`), or it ended where the
+pattern last accepted, and another one began there (`other`). If the encoding under the first has a token
+boundary at that position, both agree on the tokens before it. From that boundary on, both merge the same
+bytes as part of a single pre-token. So what `merge/stable_prefix.pxi` finds final is final under both, and
+memory stays bounded. Without such a boundary, the ids do depend on what follows, and the bytes stay
+pending, up to the caller's limit.
 
 A failed call has no effect, by construction. `Tail.mark` and the first `mark.size` bytes of the buffer are
-the committed state, and no call writes to them: it works on a copy of the mark, and on the bytes after
-those. Once the ids are ready and nothing can fail any more, `commit` replaces the mark by the copy.
+the committed state, and no call writes to them: a call works on a copy of the mark, and on the bytes after
+the first `mark.size`. Once the ids are ready and nothing can fail any more, `commit` replaces the mark by
+the copy.
 """
 
-# The state of a tail except its bytes; positions are relative to `bytes`. A saved state is this struct and
-# the bytes held. The fields leave no gaps, and have the same sizes on all 64-bit machines.
+# The state of a tail except its bytes; positions are relative to `bytes`. A saved state consists of this
+# struct and the bytes held. The fields leave no gaps, and have the same sizes on all 64-bit machines.
 cdef struct Mark:
     size_t size             # bytes held; well-formed unless the policy is KEEP
     size_t searched         # no special token begins in the open bytes before it
-    u8[3] partial           # the bytes after them, of an incomplete character
+    u8[3] partial           # the bytes of an incomplete character after those
     u8 partial_size
     bint has_other
     Scan scan
@@ -51,11 +52,12 @@ cdef enum:
 cdef class Tail:
     """The state of one stream. One call at a time: a concurrent one raises StreamInUseError.
 
-    before, after: ids to emit before those of the text, with the first call, and after them, with the final
-    one. rules: how text is changed before it reaches the tail; they find all special tokens, too. finder:
-    finds the tokens in chunks that contain control. `finder.parts(chunk, run, final)` returns (parts, run,
-    size): texts, `GivenToken`s, and None where a character must not continue; the state of the open run of
-    control, for the next call; and the bytes pending in that run.
+    before: ids that the first call emits before those of the text. after: ids that the final call emits
+    after them. rules: how text is changed before it reaches the tail; they also find all special tokens.
+    finder: finds the tokens in chunks that contain control. `finder.parts(chunk, run, final)` returns
+    (parts, run, size). The parts are texts, `GivenToken`s, and None where a character must not continue;
+    `run` is the state of the open run of control, for the next call; `size` is the number of bytes pending
+    in that run.
     """
 
     cdef Encoder encoder
@@ -89,11 +91,11 @@ cdef class Tail:
     def __dealloc__(self):
         free(self.bytes)
 
-    # A thread may look while another is in a call, so committed state is read and written as a whole.
+    # A thread may read these while another is in a call, so committed state is read and written as a whole.
 
     @property
     def pending(self):
-        """Bytes of text that are pending, counted before any change."""
+        """The number of pending bytes of the text, counted before it is changed."""
         with cython.critical_section(self):
             if self.changer is not None:
                 return self.changer.intake.pending + self.run_size
@@ -101,7 +103,7 @@ cdef class Tail:
 
     @property
     def bytes_in(self):
-        """Bytes of text fed since the stream began, counted before any change."""
+        """The number of bytes of text fed since the stream began, counted before it is changed."""
         with cython.critical_section(self):
             if self.changer is not None:
                 return self.changer.intake.bytes_in + self.run_size
@@ -109,13 +111,13 @@ cdef class Tail:
 
     @property
     def reached(self):
-        """Bytes of text, counted after any change, before the pending ones."""
+        """The number of bytes before the pending ones, counted after the text is changed."""
         with cython.critical_section(self):
             return self.mark.offset + self.mark.scan.start
 
     @property
     def tokens_out(self):
-        """Ids emitted since the stream began."""
+        """The number of ids emitted since the stream began."""
         with cython.critical_section(self):
             return self.mark.tokens_out
 
@@ -179,9 +181,10 @@ cdef class Tail:
     def encode(self, chunk, bint final, Output output not None, size_t limit):
         """Feed `chunk`, and return the ids that became final, in the form of `output`.
 
-        ID_SPANS are (index of the id, start, end of its text in the stream), of every id for a model of
-        pieces, otherwise of special tokens only. limit: bytes that may stay pending. Raises
-        DisallowedSpecialError or PendingLimitExceeded; the stream is then as before.
+        ID_SPANS gives (index of an id, start and end of its text in the stream), for a model of pieces for
+        every id, otherwise only for the ids that `token_spans` cannot place without them. limit: how many
+        bytes may stay pending. If it raises DisallowedSpecialError, PendingLimitExceeded or another error,
+        the stream is as before the call.
         """
         return self.feed(chunk, final, output.form, output, limit)
 
@@ -257,7 +260,7 @@ cdef class Tail:
             st_leave(&self.busy)
 
     def setstate(self, bytes state not None):
-        """Continue from a state of `getstate`. StateError if the bytes are damaged."""
+        """Continue from a state that `getstate` returned. Raises StateError if the bytes are damaged."""
         cdef Mark m
         cdef Changer changer = None
         cdef bytes before = b""
@@ -307,7 +310,7 @@ cdef inline int feed_text(Tail tail, Mark* m, Work* w, object chunk, bint final,
             "utf-8", m.partial[:m.partial_size], m.bytes_in - m.partial_size, m.bytes_in,
             "a str chunk follows bytes that end inside a character",
         )
-    # The policy is applied below, since a sequence may continue from the last chunk.
+    # The policy is applied below, since a sequence may have begun in the last chunk.
     text_open(&text, &w.buffer, chunk, tail.errors)
     try:
         is_clean = is_text and m.partial_size == 0
@@ -328,7 +331,9 @@ cdef inline int feed_text(Tail tail, Mark* m, Work* w, object chunk, bint final,
 
 
 cdef int feed_parts(Tail tail, Mark* m, Work* w, list parts, bint final) except -1:
-    """Feed the parts that a finder made of a chunk: texts, `GivenToken`s, and None where a character ends."""
+    """Feed the parts that a finder made of a chunk: texts, `GivenToken`s, and None where a character must
+    not continue.
+    """
     cdef GivenToken given
     cdef bint ends
     cdef size_t i, n = len(parts)
@@ -369,8 +374,8 @@ cdef int put_ids(Work* w, tuple ids) except -1:
 
 cdef int feed_tail(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
                  SpecialMatcher matcher, Found* refused) except -1 nogil:
-    """Encode p[:n] after the tail, slice by slice. is_clean: together with the tail, it is UTF-8. matcher:
-    finds special tokens; None: there are none.
+    """Append p[:n] to the tail and encode it, slice by slice. is_clean: the tail and p[:n] together are
+    UTF-8. matcher: finds special tokens; None if there are none.
     """
     cdef size_t step, floor = tail.mark.size
     while True:

@@ -59,12 +59,12 @@ def find_documents(data, bytes delimiter not None, size_t start, size_t wanted):
 def encode_delimited(Encoder encoder not None, ChangeRules rules not None, data,
                      bytes delimiter not None, size_t count, str errors not None, i64 prepend, i64 append,
                      bint skip_empty):
-    """(numpy.uint32 [n], numpy.int64 [documents]): the ids of `count` documents, each followed by a
-    delimiter, and the positions in the ids where documents end.
+    """(numpy.uint32 [n], numpy.int64 [documents]): the ids of the `count` documents in `data`, each of
+    which a delimiter follows, and the positions in the ids where documents end.
 
-    prepend, append: ids to put around each document, or -1. skip_empty: documents without text have neither
-    ids nor an end. Raises ValueError if the documents must be encoded one by one: some are not UTF-8, a
-    special token is refused, or their number is not `count`.
+    prepend, append: ids to put around those of each document, or -1 for none. skip_empty: documents without
+    text get neither ids nor an end. Raises ValueError if the documents must be encoded one by one because
+    some are not UTF-8, a special token is refused, or their number is not `count`.
     """
     cdef Documents b
     cdef Py_buffer view
@@ -110,7 +110,7 @@ def encode_delimited(Encoder encoder not None, ChangeRules rules not None, data,
 
 cdef inline const u8* next_delimiter(const u8* p, const u8* stop, const u8* d,
                                      size_t width) noexcept nogil:
-    """The first delimiter in p:stop, or NULL."""
+    """The first delimiter between p and `stop`, or NULL."""
     while <size_t>(stop - p) >= width:
         p = <const u8*>memchr(p, d[0], <size_t>(stop - p) - (width - 1))
         if p == NULL or width == 1 or memcmp(p + 1, d + 1, width - 1) == 0:
@@ -121,7 +121,7 @@ cdef inline const u8* next_delimiter(const u8* p, const u8* stop, const u8* d,
 
 cdef int choose_mark(Documents* b, Encoder encoder, ChangeRules rules) except -1:
     """Choose the mark: the id of the delimiter if that is a token and nothing else has its id, otherwise
-    NONE. In changed text, other text may have the id.
+    NONE. It is NONE, too, if rules change the text, since other text may then have the id.
     """
     cdef const Tokens* t = encoder.table.tokens()
     cdef SpecialMatcher matcher = rules.first_tokens.matcher
@@ -162,7 +162,9 @@ cdef int flush(const Documents* b, Encoder encoder, Work* w, Pretokens* pretoken
 
 
 cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, ChangeRules rules, size_t count) except -1 nogil:
-    """Put the ids of all documents into w.out, each followed by the mark. False if that is not possible."""
+    """Put the ids of all documents into w.out, each followed by the mark. Returns False if that is not
+    possible.
+    """
     cdef const ScanTables* tables = encoder.scanner.tables()
     cdef const u8* p = b.data
     cdef const u8* found
@@ -219,8 +221,8 @@ cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, ChangeRules r
 
 
 cdef size_t take_marks(Work* w, u32 mark, i64* ends, size_t most) noexcept nogil:
-    """Remove the marks from the ids, and put the positions where they were into `ends`, which has capacity
-    for most + 1. Returns their number. If it is more than `most`, the ids are unusable.
+    """Remove the marks from the ids, and store their positions in `ends`, which has capacity for most + 1.
+    Returns the number of marks. If that is more than `most`, the ids are unusable.
     """
     cdef size_t i, to = 0, n = 0
     cdef u32 one
@@ -237,7 +239,7 @@ cdef size_t take_marks(Work* w, u32 mark, i64* ends, size_t most) noexcept nogil
 
 
 cdef int frame(Work* w, size_t documents, i64* ends, i64 prepend, i64 append) except -1 nogil:
-    """Put `prepend` and `append` around the ids of each document, from the last to the first."""
+    """Put `prepend` and `append` around the ids of each document, beginning with the last document."""
     cdef size_t i, to, begin, size
     cdef size_t more = (prepend >= 0) + (append >= 0)
     if more == 0:

@@ -12,7 +12,7 @@ cdef enum:
 
 cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable, size_t end,
                      bint final, Scan* s) except -1 nogil:
-    """Encode what can be decided of buffer[s.start:end]. final: nothing follows `end`.
+    """Encode as much of buffer[s.start:end] as can be decided. final: nothing follows `end`.
 
     Afterwards, the open pre-token begins at s.start.
     """
@@ -51,11 +51,11 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
 
 cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
                      size_t* retry_at) except -1 nogil:
-    """Emit the final ids of the open pre-token, from the bytes that certainly belong to it.
+    """Emit the ids of the open pre-token that are final, given the bytes that certainly belong to it.
 
     Emits nothing while the pre-token may still be a token that merges cannot build. retry_at: the size from
-    which another attempt pays. It is twice what is left, so that as many new bytes share the cost of an
-    attempt.
+    which another attempt is worth its cost. It is set to twice the size that is left, so that as many new
+    bytes share that cost.
     """
     cdef const Tokens* t = encoder.table.tokens()
     cdef size_t certain = s.position if encoder.scanner.tables().settled[s.state] else s.accept
@@ -81,10 +81,10 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
 cdef int encode_whole(Encoder encoder, Work* w, ChangeRules rules, const u8* p, size_t n, size_t readable,
                       bint count_only, size_t* total) except -1 nogil:
     """Encode p[:n], a whole text; p[:readable] may be read. Appends the ids to w.out, or with count_only
-    adds their number to `total` only.
+    just counts them in `total`.
 
-    The caller has entered the rules. No other code may write to p meanwhile. Raises DisallowedSpecialError,
-    MemoryError, and errors of signal handlers.
+    The caller must have entered the rules. No other code may write to p meanwhile. Raises
+    DisallowedSpecialError, MemoryError, and whatever signal handlers raise.
     """
     cdef Levels levels
     begin_whole(w, &levels, count_only, total)
@@ -118,8 +118,8 @@ cdef struct Levels:         # of a whole text that rules change: see `transform/
 
 cdef int encode_level(Encoder encoder, Work* w, ChangeRules rules, TokenSet tokens, ElementTable table, int i,
                       Levels* levels, const u8* p, size_t n, size_t readable, size_t* total) except -1 nogil:
-    """Encode p[:n]: all input of level `i`, or a segment of the level before. Finds tokens as `find_tokens`
-    does, then changes and encodes the text between them.
+    """Encode p[:n], which is the whole input of level `i`, or a segment of the level before. Finds tokens
+    as `find_tokens` does, then changes and encodes the text between them.
     """
     cdef Found found
     cdef size_t start = 0, search_from = 0, at
@@ -192,7 +192,7 @@ cdef int encode_between(Encoder encoder, Work* w, ChangeRules rules, ElementTabl
 
 
 cdef size_t source_offset(ElementTable table, const Levels* levels, size_t offset) except? 0 nogil:
-    """Where in the text the source of the byte at `offset` of the changed segment is."""
+    """Where in the text the source of the changed segment's byte at `offset` begins."""
     cdef ElementWalk x
     cdef Alignment rows
     cdef LevelMark beginning
@@ -213,8 +213,8 @@ cdef int encode_segment(Encoder encoder, Work* w, const u8* p, size_t n, size_t 
                         size_t* total) except -1 nogil:
     """Encode p[begin:stop], which no pre-token crosses; p[:n] may be read.
 
-    It works in steps: then counting needs no memory for the ids, the paths of Unigram stay in the
-    processor's cache, and signals are handled soon.
+    It works in steps, so that counting needs no memory for the ids of the whole text, Unigram's paths stay
+    in the processor's cache, and signals are handled soon.
     """
     cdef Scan s
     cdef bint has_model = encoder.table.tokens().model != NULL
@@ -245,7 +245,7 @@ cdef int refuse(const u8* p, const Found* refused, u64 offset) except -1 nogil:
 
 cdef int encode_object(Encoder encoder, Work* w, ChangeRules rules, object data, str errors, bint count_only,
                        size_t* total) except -1:
-    """`encode_whole` for the text of a caller, which is repaired or refused as `errors` says."""
+    """Like `encode_whole`, for a caller's text, which is repaired or refused as `errors` says."""
     cdef Source source
     cdef bint is_open = source_open(&source, data, errors), is_done = False
     enter_rules(rules)
@@ -268,7 +268,7 @@ cdef int encode_object(Encoder encoder, Work* w, ChangeRules rules, object data,
 
 cdef bint encode_source(Encoder encoder, Work* w, ChangeRules rules, const Source* source, bint count_only,
                         size_t* total) except -1 nogil:
-    """`encode_whole` for an open source. False if its text must be repaired or refused."""
+    """Like `encode_whole`, for an open source. Returns False if its text must be repaired or refused."""
     cdef size_t size
     cdef const u8* p = source_utf8(source, &w.buffer, 0, source.size, &size)
     if p == NULL:
@@ -278,7 +278,7 @@ cdef bint encode_source(Encoder encoder, Work* w, ChangeRules rules, const Sourc
 
 
 cdef int need_scanner(Encoder encoder) except -1:
-    """ValueError for an encoder that cannot cut text: see `Encoder.encode_split`."""
+    """Raise ValueError if the encoder cannot cut text: see `Encoder.encode_split`."""
     if encoder.scanner is None:
         raise ValueError("this encoder has no scanner: cut the text and use encode_split")
     return 0
@@ -304,7 +304,7 @@ cdef class Encoder:
         Py_XDECREF(<PyObject*>self._ready)
 
     cdef Workspace take(self):
-        # Growing an empty list by one and back costs more than encoding a word.
+        # Appending to an empty list and popping from it would cost more than encoding a word.
         cdef void* ready = st_swap(&self._ready, NULL)
         cdef Workspace workspace = None
         if ready != NULL:
@@ -343,11 +343,12 @@ cdef class Encoder:
         self._spares.clear()
 
     def spare_bytes(self):
-        """int: bytes of memory that arrays returned, kept for new arrays."""
+        """int: the size in bytes of the memory that arrays have given back and that is kept for new arrays.
+        """
         return self._spares.total()
 
     def cache_bytes(self):
-        """int: bytes of the pre-token caches in workspaces that are not in use."""
+        """int: the size in bytes of the pre-token caches in workspaces that are not in use."""
         cdef Workspace workspace = self.take()
         cdef size_t total = table_bytes(&workspace.c.cache)
         for other in list(self._pool):      # a copy: other threads change the list meanwhile
@@ -358,7 +359,7 @@ cdef class Encoder:
     def encode(self, data, ChangeRules rules not None, str errors not None, Output output not None):
         """The ids of a whole text.
 
-        data: str or bytes-like; output: LIST, ARRAY or COUNT. Raises UnicodeDecodeError,
+        data: str or bytes-like; output: LIST, ARRAY or COUNT. Raises UnicodeDecodeError or
         DisallowedSpecialError.
         """
         cdef size_t total
@@ -375,10 +376,10 @@ cdef class Encoder:
             self.give(workspace)
 
     def encode_split(self, data, ends, Output output not None):
-        """The ids of pre-tokens that the caller cut: data[0:ends[0]], data[ends[0]:ends[1]], ….
+        """The ids of the pre-tokens that the caller has cut: data[0:ends[0]], data[ends[0]:ends[1]], ….
 
-        data: bytes-like; ends: int64 [n], not beyond the data and, except for their signs, non-decreasing.
-        A negative end closes bytes that belong to no pre-token.
+        data: bytes-like; ends: int64 [n], whose absolute values do not decrease and are not beyond the
+        data. A negative end closes bytes that belong to no pre-token.
         """
         cdef ArrayView text = read_array(data, UINT8, "data")
         cdef ArrayView end_array = read_array(ends, INT64, "ends")

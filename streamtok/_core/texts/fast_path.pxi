@@ -2,8 +2,8 @@
 
 Encoding a prompt or a log line of 100 bytes takes less time than a few Python calls. So `Encoding.encode`,
 `encode_ordinary`, `encode_to_numpy`, `count` and `decode` are defined here. They first check for the usual
-case: a small, well-formed text and the usual settings. All other texts go to `_encode_any` of the derived
-class, which takes any text and raises the errors. Anything that is not a text goes to its `_encode_other`.
+case: a small, well-formed text and the usual settings. Other texts go to `_encode_any` of the derived
+class, which takes any text and raises the errors; anything that is not a text goes to its `_encode_other`.
 """
 
 cdef enum:
@@ -23,8 +23,8 @@ cdef str NOT_READY = "this Encoding was not made by its own __init__"
 
 
 cdef class FastEncoding:
-    """The base class of `Encoding`: the calls that have a fast path, and what they need. Of a derived
-    class, it calls only `_encode_any` and `_encode_other`.
+    """The base class of `Encoding`: the calls that have a fast path, and what they need. The only methods
+    of a derived class that it calls are `_encode_any` and `_encode_other`.
     """
 
     cdef Encoder encoder            # None if there is no fast path
@@ -40,7 +40,7 @@ cdef class FastEncoding:
         """encoder: None for an encoding whose pattern has no tables. find_rules: returns ChangeRules for
         the values of `allowed_special` and `disallowed_special`.
 
-        Raises ValueError the second time: calls of other threads may be using the parts.
+        Raises ValueError if called a second time: other threads may be using the parts.
         """
         if self.decoder is not None:
             raise ValueError("this Encoding is made already: call __init__ once")
@@ -74,7 +74,7 @@ cdef class FastEncoding:
         (or "all": every special token that is not allowed) that raise ValueError where they occur; () lets
         them pass as plain text. errors: for bytes that are not UTF-8, "strict" (raises UnicodeDecodeError),
         "replace" or "surrogateescape" (keeps them). Lone surrogates in a str become U+FFFD, as in tiktoken.
-        max_tokens: return at most this many ids, the first ones; text far after them is not read, and costs
+        max_tokens: return only the first ids, at most this many; text far after them is not read and costs
         nothing. add_special_tokens: put the ids of the encoding's template around those of the text
         (docs/formats.md); most encodings have none.
 
@@ -90,11 +90,11 @@ cdef class FastEncoding:
 
     def encode_to_numpy(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL,
                         errors="strict", add_special_tokens=False, num_threads=1):
-        """numpy.uint32 [n]: as `encode`, without building a list.
+        """numpy.uint32 [n]: like `encode`, but without building a list.
 
         num_threads: a text of a megabyte or more is cut where that changes no id, and shared between at
-        most this many threads, and at most one for each core. A text that others can write to meanwhile
-        (bytearray, mmap) is copied first.
+        most this many threads, but no more than there are cores. A text that other code can write to
+        meanwhile (bytearray, mmap) is copied first.
         """
         if add_special_tokens is False and num_threads is one:
             ids = self.try_fast_path(text, allowed_special, disallowed_special, errors, AS_ARRAY)
@@ -124,7 +124,7 @@ cdef class FastEncoding:
     @cython.final
     cdef object try_fast_path(self, object text, object allowed_special, object disallowed_special,
                               object errors, Form form):
-        """The result of the fast path, or None if it does not apply. The first prompt takes the slow path."""
+        """The result of the fast path, or None if the fast path does not apply, as for the first prompt."""
         cdef ChangeRules rules
         if errors is not strict or self.encoder is None:
             return None
@@ -153,7 +153,7 @@ cdef class FastEncoding:
 
     @cython.final
     cdef ChangeRules keep_rules(self, object allowed_special, object disallowed_special):
-        """The rules for these settings; keeps them for later calls."""
+        """Make the rules for these settings, and keep them for later calls."""
         cdef ChangeRules rules = self.find_rules(allowed_special, disallowed_special)
         with cython.critical_section(self):     # keep the first: others may be reading it
             if allowed_special is all_special:
@@ -177,15 +177,15 @@ cdef class FastEncoding:
                                 add_special_tokens, num_threads, max_tokens)
 
     def decode_bytes(self, tokens):
-        """bytes: the tokens, concatenated; any iterable of int or integer array.
+        """bytes: the tokens, concatenated. tokens: an iterable of int, or an integer array.
 
-        Raises KeyError for an id that is not in the vocabulary, OverflowError for one that is not a uint32;
-        the message has its position.
+        Raises KeyError for an id that is not in the vocabulary, and OverflowError for one that is not a
+        uint32; the message gives its position.
         """
         return self.decoded(tokens)
 
     def decode(self, tokens, errors="replace"):
-        """str: the text of `decode_bytes`. errors: any of Python's error handlers.
+        """str: the bytes of `decode_bytes` as text. errors: the name of any of Python's error handlers.
 
         >>> enc.decode([31373, 995])
         'hello world'
@@ -241,7 +241,7 @@ cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form f
         return None
     workspace = encoder.take()
     if p == NULL:
-        # Only the slow path makes the buffer larger, for texts that are not ASCII.
+        # For a text that is not ASCII, only the slow path makes the buffer larger.
         written = <size_t>-1
         if st_transcode_capacity(text) <= workspace.c.buffer.size:
             written = transcode_str(text, workspace.c.buffer.bytes)
@@ -252,15 +252,15 @@ cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form f
         size = written
         readable = size + 16        # st_transcode_capacity
     elif size <= PADDED:
-        # Keys are loaded 16 bytes at a time where that many may be read, which is not so at the end of a
-        # str.
+        # Keys are loaded 16 bytes at a time where that many may be read. Copy the text, since no bytes may
+        # be read after the end of a str.
         st_copy_few(padded, p, size)
         p = padded
         readable = size + 16
     else:
         readable = size
     if rules.is_plain and rules.first_tokens.matcher.find(p, 0, size, True).kind == NOTHING:
-        # An error from here on leaves the workspace to the garbage collector.
+        # If an error is raised from here on, the workspace is left to the garbage collector.
         scan_begin(&s, 0)
         encode_span(encoder, &workspace.c, p, readable, size, True, &s)
         ids = ids_as(form, encoder.table, encoder._spares, &workspace.c, None)

@@ -1,7 +1,7 @@
 """Encode whole prompts: sequences of texts and given tokens. `stream/tail.pxi` encodes streams of them.
 
-The text between two given tokens is joined, and encoded as a text of its own. Given tokens of a second
-level are found inside such a text, so a prompt that has any is encoded as a stream.
+The texts between two given tokens are joined and encoded as one text. Given tokens of a second level are
+found inside such a text, so a prompt that has any is encoded as a stream.
 """
 
 @cython.final
@@ -97,7 +97,7 @@ cdef int encode_parts(Encoder encoder, Work* w, ChangeRules rules, Levels* level
 
 cdef int encode_segment_of(Encoder encoder, Work* w, ChangeRules rules, Levels* levels, const u8* p, size_t n,
                            size_t* total) except -1:
-    """Encode p[:n], the text between two given tokens. A few bytes more may be read."""
+    """Encode p[:n], the text between two given tokens. A few bytes after it may be read."""
     if n >= RELEASE_FROM:
         with nogil:
             encode_level(encoder, w, rules, rules.first_tokens, rules.first_table, 0, levels, p, n, n + 16, total)

@@ -1,21 +1,24 @@
-"""A work list of whole texts: any number of threads encode them, mostly without the GIL.
+"""A work list of whole texts, which any number of threads encode, mostly without the GIL.
 
 The list has *pieces*: each is a text, or a part of one large text between two clean cuts. A thread takes a
-*run* of neighbouring pieces. All runs have about the same size, but smaller ones come last, so that other
-threads can make up for a slow one. The thread opens the texts of a run with the GIL, and encodes them
-without it into its own workspace, which stays in its processor's cache. Unusual text (bytes or characters
-that must be repaired) is encoded with the GIL when its turn comes.
+*run* of neighbouring pieces. The runs have about the same size, except that the last ones are smaller, so
+that other threads can make up for a slow one. The thread opens the texts of a run with the GIL, and encodes
+them without it into its own workspace, which stays in its processor's cache. Unusual text (bytes or
+characters that must be repaired) is encoded with the GIL when its turn comes.
 
-The output is in order, whichever thread encoded it: `lists` of each text's ids, made by the thread that has
-them in its cache; or `flat`, all ids in one array. For the array, a run's ids are copied into the result
-once the number of ids before them is known; until then they are kept with the run. The result is a block
-for the expected number of ids, which calls reuse. Ids beyond it are copied at the end.
+The output is in the order of the texts, whichever thread encoded them. `lists` returns a list of ids for
+each text, made by the thread that has the ids in its cache; `flat` returns all ids in one array. For the
+array, a run's ids are copied into the result once the number of ids before them is known; until then they
+are kept with the run. The result is a reusable block for the expected number of ids. Ids that do not fit
+into it are copied at the end.
 
-If a text raises, the whole list raises in the end; if several do, the first error counts, as if they were
-encoded one after the other. So no further run is taken, and the runs before it are finished.
+If encoding a text raises an error, the whole list raises it in the end. If several texts fail, the error of
+the first one counts, as if the texts were encoded one after the other. So after an error no further run is
+taken, but all runs already taken are finished.
 
-The garbage collector tracks the new lists only when all are done. Otherwise Python would collect after
-every 700 lists and visit each of their items several times, which takes a fifth of the time of a batch.
+The garbage collector tracks the new lists only once all of them are done. Otherwise Python would collect
+after every 700 lists and visit each of their items several times, which takes a fifth of the time of a
+batch.
 """
 
 cdef enum:
@@ -47,7 +50,7 @@ cdef struct RunSources:     # open texts of a thread's run
 
 @cython.final
 cdef class WorkList:
-    """Texts to encode: threads call `work`, and when all have returned, the list has the result."""
+    """Texts to encode. Threads call `work`; once all have returned, the list has the result."""
 
     cdef Encoder encoder
     cdef ChangeRules rules
@@ -77,8 +80,10 @@ cdef class WorkList:
     def __cinit__(self, Encoder encoder not None, ChangeRules rules not None, list texts not None,
                   str errors not None, Output output not None, size_t n_threads, sizes, Cuts cuts=None,
                   i64 before=-1, i64 after=-1):
-        """output: LIST, ARRAY or COUNT. n_threads: the most threads. sizes: (size of the largest runs, size
-        that is worth one more thread), in characters or bytes. cuts: for one text, which is cut into runs.
+        """output: LIST, ARRAY or COUNT. n_threads: the maximum number of threads. sizes: (size of the
+        largest runs, size that is worth one more thread), in characters or bytes. cuts: given for a single
+        text, which is then cut into runs. before, after: ids to put around those of each text, or -1 for
+        none.
         """
         cdef size_t largest, pays, i
         largest, pays = sizes
@@ -191,7 +196,7 @@ cdef class WorkList:
             self.encoder.give(workspace)
 
     def stop(self):
-        """Let no thread take another run."""
+        """Keep threads from taking another run."""
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
         self.is_stopped = True
         PyThread_release_lock(self.lock)
@@ -207,7 +212,9 @@ cdef class WorkList:
         return k
 
     cdef bint encode_run(self, size_t k, Work* w, RunSources* open) except -1:
-        """Encode run `k`. False if one of its texts cannot be encoded, and no other run should be taken."""
+        """Encode run `k`. Returns False if one of its texts cannot be encoded; no other run should then be
+        taken.
+        """
         cdef size_t first = self.runs[k].first, stop = self.runs[k + 1].first, at = first, total, counted = 0, i
         cdef size_t bytes = 0
         PyErr_CheckSignals()
@@ -247,7 +254,7 @@ cdef class WorkList:
 
     cdef int encode_pieces(self, Work* w, RunSources* open, size_t first, size_t stop, size_t* at, size_t* counted,
                            size_t* bytes) except -1 nogil:
-        """Encode the pieces from `at` on, up to one that is unusual or raises."""
+        """Encode the pieces from `at` on, up to the first that is unusual or raises an error."""
         cdef size_t i, start, end, size, total, unseen = 0
         cdef Source* source = &self.source
         cdef const u8* p
@@ -296,7 +303,9 @@ cdef class WorkList:
         return 0
 
     cdef int settle(self, size_t k, Work* w, size_t counted, size_t bytes) except -1 nogil:
-        """Copy the ids of a run to where they belong, and those of later runs whose position is now known."""
+        """Copy the ids of a run to where they belong, or keep them if their position is not known yet. Then
+        copy those of later runs whose position has become known.
+        """
         cdef size_t i, first, last, capacity = w.capacity
         cdef RunIds* run = &self.runs[k]
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
@@ -327,7 +336,9 @@ cdef class WorkList:
         return run.start + run.count <= self.ids.capacity
 
     cdef void copy_ids(self, RunIds* run, u32* ids) noexcept nogil:
-        """Copy a run's ids to their position, if there is capacity: those it has kept, or else `ids`."""
+        """Copy a run's ids to their position, if there is capacity. They are the ids kept with the run, or
+        else `ids`.
+        """
         if not self.has_capacity(run) or run.count == 0:
             return
         memcpy(self.ids.out + run.start, run.ids if run.ids != NULL else ids, run.count * sizeof(u32))
@@ -335,7 +346,7 @@ cdef class WorkList:
         run.ids = NULL
 
     cdef int join(self) except -1:
-        """Copy the ids of all runs that are not copied yet."""
+        """Copy the ids of all runs whose ids have not been copied yet."""
         cdef size_t k
         reserve(&self.ids, self.n_ids)
         with nogil:
@@ -346,7 +357,9 @@ cdef class WorkList:
         return 0
 
     cdef int check(self, bint is_right) except -1:
-        """Raise the error of the first text that failed. is_right: the list was made for this result."""
+        """Raise the error of the first text that failed, if any. is_right: whether the list was made for
+        this result.
+        """
         if self.error is not None:
             raise self.error
         if not is_right or self.is_given:
@@ -365,8 +378,8 @@ cdef class WorkList:
         return self.results
 
     def flat(self):
-        """(numpy.uint32 [n], int64 [texts], int): the ids of all texts, where those of each text end, and
-        the size of all texts in UTF-8.
+        """(numpy.uint32 [n], int64 [texts], int): the ids of all texts, the positions where those of each
+        text end, and the size of all texts in UTF-8.
         """
         cdef size_t i, k
         cdef i64* offsets
@@ -393,7 +406,7 @@ cdef class WorkList:
 
 
 cdef size_t input_size(object text) except? 0:
-    """Bytes of a text before it is repaired."""
+    """The number of bytes of a text before it is repaired."""
     return utf8_size(str.__str__(text)) if PyUnicode_Check(text) else source_size(text)
 
 
@@ -404,8 +417,8 @@ cdef inline int put_around(Work* w, i64 id) except -1 nogil:
 
 
 cdef bint is_cut_in_changed(ChangeRules r, const Source* s, Watch* watch, size_t offset) except -1 nogil:
-    """Whether a clean cut is also a clean cut of the changed text: the characters around it are unchanged
-    and joined to nothing, so they stay neighbours.
+    """Whether a clean cut is also a clean cut of the changed text: no step changes the characters around it
+    or joins them to anything, so they stay neighbours.
     """
     cdef i32[4] near
     cdef int i, size = 0
