@@ -1,1 +1,4 @@
-"""The Cython core: bytes in, ids out. No IO, no file formats, no policy on arguments."""
+"""The Cython core: bytes in, ids out.
+
+It does no I/O, knows no file formats and sets no policy on arguments.
+"""

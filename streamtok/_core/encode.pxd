@@ -1,5 +1,5 @@
 """What `encode.pyx` shares: declarations for other units of the core, variables that tests set, and the
-constants and structs that several of its files need, so that the files can be included in any order.
+constants and structs that several of its files need. So these files can be included in any order.
 """
 
 cimport cython
@@ -193,7 +193,7 @@ cdef struct Marks:          # result of the windows for buffer[base : base + 64 
     size_t base
     size_t blocks
     bint tells_gaps         # `scan` negates the ends of characters that no pre-token covers
-    bint is_squeezed        # the last blocks were squeezed to one byte a character, so the next ones may be
+    bint is_squeezed        # the last blocks were squeezed to one byte per character, so try the next ones
     u64[MARKED_BLOCKS] begins
     u64[MARKED_BLOCKS] open
 
@@ -276,7 +276,7 @@ cdef struct Growing:    # tokens; realloc moves `items`
 
 cdef enum:
     SEGMENT = ST_SHORT          # bytes of a short segment
-    STRIDE = 48                 # from one segment to the next; in the rest, two segments may agree
+    STRIDE = 48                 # bytes from one segment to the next; in the overlap, two segments may agree
     OVERLAP = SEGMENT - STRIDE
     SEGMENTS = 64               # most segments that are merged together
     MISSES = 6                  # disagreeing segments of a round from which longer segments pay
@@ -299,7 +299,7 @@ cdef struct Cell:           # a pre-token and its numbers, in half a cache line
     u64 low                 # bytes 0 .. 7; the hash, if there are more than 15
     u64 high                # bytes 8 .. 14, or the size. The top byte has 4 bits of length, up to 15, and 4
                             # for the count and IDLE (cache/growth.pxi)
-    u32[CELL_NUMBERS] numbers   # if IN_ARENA: the offset of the ids in the arena, in 64 bits, and the count
+    u32[CELL_NUMBERS] numbers   # if IN_ARENA: the offset of its data in the arena, in 64 bits, and the count
 
 cdef struct PretokenCells:
     Cell* cells
@@ -426,8 +426,8 @@ cdef enum:
     MOST_CARING = 8     # most steps of a table that look at neighbours
 
 cdef struct CharKind:           # of a code point or an element
-    u8 joins                # bit i: it joins, as caring step i sees it
-    u8 holds                # bit i: it holds
+    u8 joins                # bit i: at context-sensitive step i, it begins with a character that joins
+    u8 holds                # bit i: and it ends with one that holds
     u8 flags
 
 cdef struct Row:            # sizes in bytes; `before` may be SAME

@@ -1,8 +1,8 @@
 """From text to ids and back: everything except training.
 
-This is one unit, so that the C compiler sees all of it together. Each part is an algorithm of its own. They
-are included in the order in which they are best read; any other order would do. `encode.pxd` declares what
-other units use, and what the parts share.
+This is one unit, so that the C compiler sees all of it together. Each part is an algorithm of its own. The
+parts are included in the order in which they are best read; any other order would work. `encode.pxd`
+declares what other units use, and what the parts share.
 """
 
 cimport cython

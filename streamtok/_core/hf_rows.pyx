@@ -1,4 +1,4 @@
-"""Ids of many texts as rows of a matrix or as lists, in the form that transformers wants."""
+"""Puts the ids of many texts into rows of a matrix or into lists, in the form that transformers wants."""
 
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.object cimport PyObject
@@ -26,9 +26,9 @@ def fill_rows(
     """Write each text's ids into a row of `matrix`, between `before` and `after`, and pad the row with
     `filling`.
 
-    ends: where each text's ids end. most: ids of a text that are kept, with cuts_left its last ones. mask:
-    set to 0 for padding and to 1 for all else, or None. Raises ValueError, with nothing written, if the rows
-    do not fit the matrix.
+    ends: the position at which each text's ids end. most: how many ids of a text are kept: the first ones,
+    or the last ones with cuts_left. mask: set to 0 for padding and to 1 elsewhere; may be None. Raises
+    ValueError, without writing anything, if the rows do not fit the matrix.
     """
     cdef const int64_t[::1] head = _numbers(before), tail = _numbers(after)
     cdef Py_ssize_t n_head = len(before), n_tail = len(after), width = matrix.shape[1]
@@ -69,8 +69,8 @@ cdef int _check(const int64_t[::1] ends, Py_ssize_t n_ids, Py_ssize_t most, Py_s
                 Py_ssize_t width) except -1:
     """Raise ValueError if rows would be read or written outside of the arrays.
 
-    n_around: number of ids put around those of a text. width: columns; below 0 if rows have no fixed
-    length.
+    n_around: the number of ids put around those of a text. width: the number of columns; negative if rows
+    have no fixed length.
     """
     cdef Py_ssize_t row, stop = 0, before
     if most < 0:
@@ -110,7 +110,8 @@ def list_rows(
 ):
     """list[list[int]]: each text's ids between `before` and `after`, padded to `width`.
 
-    The rest is as for `fill_rows`. The lists are untracked, since the collector need not look at numbers.
+    The other arguments are as for `fill_rows`. The garbage collector does not track the lists, since it
+    need not look at numbers.
     """
     cdef Py_ssize_t n_rows = ends.shape[0], row, n, first, size, stop = 0
     cdef list result = PyList_New(n_rows), head = list(before), tail = list(after), made, fill

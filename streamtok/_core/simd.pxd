@@ -1,7 +1,8 @@
-"""C functions with several tiers: one for each set of SIMD instructions, and a plain one.
+"""C functions with several implementations, called tiers: one for each set of SIMD instructions, and a
+plain one.
 
-`st_x_tier()` returns the fastest `st_x_function` for this processor, or NULL if a caller does better
-without it. Each header says what its function does.
+`st_x_tier()` returns the fastest `st_x_function` for this processor, or NULL if callers are faster without
+one. Each header says what its function does.
 """
 
 from streamtok._core.types cimport i64, u8, u16, u32, u64

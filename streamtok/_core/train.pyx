@@ -1,6 +1,6 @@
 """Training: count pre-tokens, then merge the most frequent pair, again and again.
 
-One unit for the C compiler. It uses the scanner and texts of `encode.pyx`.
+This is one unit for the C compiler. It uses the scanner and the texts of `encode.pyx`.
 """
 
 cimport cython

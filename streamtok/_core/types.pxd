@@ -1,4 +1,4 @@
-"""Integer widths and C helpers, in one place."""
+"""Integer types and C helpers, in one place."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -46,7 +46,7 @@ cdef extern from "base/hash.h" nogil:
     u64 st_hash_bytes(const u8* p, size_t n) noexcept
 
 cdef inline void hash_begin(bytes random):
-    """Key the hash of the unit that calls this, before it makes any table."""
+    """Set the key of the hash in the unit that calls this, which must happen before it makes any table."""
     st_hash_begin(<const char*>random)
 
 cdef enum:

@@ -1,4 +1,4 @@
-"""UTF-8, byte by byte: header-only, so that it is inlined everywhere."""
+"""UTF-8, byte by byte, in a header so that it is inlined everywhere."""
 
 from streamtok._core.types cimport i32, st_load64, u8, u32, u64
 
@@ -12,10 +12,10 @@ cdef enum:
 
 
 cdef inline i32 decode_one(const u8* p, size_t n, int* size) noexcept nogil:
-    """The code point at p[:n], n >= 1, and its size in bytes.
+    """The code point at the start of p[:n], n >= 1, and its size in bytes; or else INVALID or INCOMPLETE.
 
     With INVALID and INCOMPLETE, `size` is that of the ill-formed part: the longest prefix of a well-formed
-    sequence, else one byte. Python's decoder replaces that part by one U+FFFD (Unicode 16, 3.9,
+    sequence, or else one byte. Python's decoder replaces that part by one U+FFFD (Unicode 16, 3.9,
     "substitution of maximal subparts").
     """
     cdef u32 a = p[0], b, c, d
@@ -62,9 +62,9 @@ cdef inline i32 decode_one(const u8* p, size_t n, int* size) noexcept nogil:
 
 
 cdef inline i32 decode_common(const u8* p, size_t n, int* size) noexcept nogil:
-    """`decode_one` for well-formed characters of two or three bytes, with few branches.
+    """Like `decode_one`, but only for well-formed characters of two or three bytes, and with few branches.
 
-    Returns -1 for all others, and leaves `size` unchanged.
+    Returns -1 for anything else, and leaves `size` unchanged.
     """
     cdef u32 a = p[0], b, c, code
     if n < 3 or a >= 0xF0:
@@ -84,9 +84,9 @@ cdef inline i32 decode_common(const u8* p, size_t n, int* size) noexcept nogil:
 
 
 cdef inline size_t valid_bytes(const u8* p, size_t n, i32* why, int* size) noexcept nogil:
-    """How many bytes at the start of p[:n] are well-formed; `why` is 0, INVALID or INCOMPLETE.
+    """How many bytes at the start of p[:n] are well-formed. Sets `why` to 0, INVALID or INCOMPLETE.
 
-    In the last two cases `size` is that of the ill-formed part which follows.
+    In the last two cases, sets `size` to that of the ill-formed part that follows.
     """
     cdef size_t i = st_valid_utf8(p, n)
     cdef i32 code

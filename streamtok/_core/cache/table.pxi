@@ -44,7 +44,7 @@ cdef inline void set_cells(PretokenCells* t, u64 cells) noexcept nogil:
 
 
 cdef inline u64 most_used(u64 cells) noexcept nogil:
-    """How many of this many cells may be taken."""
+    """How many cells of a table of this size may be taken."""
     return cells * 5 // 8
 
 

@@ -24,7 +24,7 @@ the copy.
 cdef struct Mark:
     size_t size             # bytes held; well-formed unless the policy is KEEP
     size_t searched         # no special token begins in the open bytes before it
-    u8[3] partial           # the bytes of an incomplete character after those
+    u8[3] partial           # the bytes of an incomplete character after the bytes held
     u8 partial_size
     bint has_other
     Scan scan

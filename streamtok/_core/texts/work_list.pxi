@@ -303,8 +303,8 @@ cdef class WorkList:
         return 0
 
     cdef int settle(self, size_t k, Work* w, size_t counted, size_t bytes) except -1 nogil:
-        """Copy the ids of a run to where they belong, or keep them if their position is not known yet. Then
-        copy those of later runs whose position has become known.
+        """Copy the ids of a run to where they belong, or keep them for now. Then copy those of later runs
+        whose position has become known.
         """
         cdef size_t i, first, last, capacity = w.capacity
         cdef RunIds* run = &self.runs[k]

@@ -1,18 +1,18 @@
 """Counts the pre-tokens of a text that arrives in chunks. A trainer does this before it merges.
 
 As in streams, the scanner stops at the end of a chunk (`scan/scanner.pxi`). The bytes of the open pre-token
-and the scanner's state are carried to the next chunk. Large texts are cut where the pattern never looks
-across (`scan/cuts.pxi`), and several counters count the parts.
+and the scanner's state are carried to the next chunk. Large texts are cut only at positions that the
+pattern never looks across (`scan/cuts.pxi`), and several counters count the parts.
 """
 
 @cython.final
 cdef class PretokenCounter:
-    """Counts the pre-tokens of texts. The caller ensures that there is one call at a time."""
+    """Counts the pre-tokens of texts. The caller must ensure that only one call runs at a time."""
 
     cdef Scanner scanner
     cdef readonly PretokenTable table
     cdef readonly str errors
-    cdef u8* bytes              # those of the open pre-token and after
+    cdef u8* bytes              # the last bytes fed, including those of the open pre-token
     cdef size_t size
     cdef size_t capacity
     cdef size_t unfinished      # if errors are strict: bytes of an incomplete character at the end
@@ -31,22 +31,22 @@ cdef class PretokenCounter:
 
     @property
     def pending(self):
-        """Bytes fed that are not counted yet: those of the open pre-token."""
+        """The number of bytes fed but not counted yet: those of the open pre-token."""
         return self.size - self.walk.start
 
     @property
     def is_in_character(self):
-        """bool: whether the text so far ends inside a character, if errors are strict."""
+        """bool: whether errors are strict and the text so far ends inside a character."""
         return self.unfinished > 0
 
     @property
     def bytes_in(self):
-        """Bytes fed."""
+        """The number of bytes fed."""
         return self.offset + self.size
 
     @property
     def nbytes(self):
-        """Bytes of memory held."""
+        """The number of bytes of memory held."""
         return table_bytes(&self.table.c) + self.capacity
 
     def worker(self):
@@ -54,9 +54,9 @@ cdef class PretokenCounter:
         return PretokenCounter(self.scanner, self.errors)
 
     cdef PretokenCounter ended(self, bytes more):
-        """What would be counted in addition if the text ended here, after `more`.
+        """A counter of what would be counted in addition if the text ended after `more`.
 
-        Nothing changes here. Raises UnicodeDecodeError as `feed` with `final`.
+        This counter does not change. Raises UnicodeDecodeError as `feed` does with `final`.
         """
         cdef PretokenCounter rest = PretokenCounter(self.scanner, self.errors)
         cdef bytes text = self.bytes[self.walk.start:self.size] if self.size else b""
@@ -73,8 +73,8 @@ cdef class PretokenCounter:
         return rest
 
     def part_end(self, chunk, size_t start, size_t size):
-        """(int, int): the end of a part of `chunk` that has about `size` bytes from `start` on, and the
-        size of `chunk`.
+        """(int, int): the end of a part of `chunk` that begins at `start` and has about `size` bytes, and
+        the size of `chunk`.
 
         The part does not end inside a character of well-formed text.
         """
@@ -91,7 +91,7 @@ cdef class PretokenCounter:
         """Count bytes start:stop of `chunk`. checked: `check_bytes` has checked them.
 
         Raises UnicodeDecodeError before anything is counted. After a MemoryError, `bytes_in` tells how many
-        bytes were fed, none of these are lost, and a well-formed text can continue with a whole character.
+        bytes were fed. None of these are lost, and the next byte of a well-formed text begins a character.
         """
         cdef Text text
         cdef size_t end
@@ -134,13 +134,13 @@ cdef class PretokenCounter:
         """Count the texts start:stop of a list, each by itself, as the next part of the whole text. Nothing
         may be pending, and the list must not change meanwhile.
 
-        Raises UnicodeDecodeError or MemoryError; some of the texts are counted then.
+        Raises UnicodeDecodeError or MemoryError; some of the texts may have been counted by then.
         """
         count_documents(self, documents, start, stop)
 
     def go_on(self, PretokenCounter other not None, bytes more not None=b""):
-        """End the text after `more`. Then take over the counts and the state of `other`, which counted the
-        text that follows, from offset 0.
+        """End the text after `more`. Then take over the counts and the state of `other`, which has counted
+        the text that follows, beginning at offset 0.
 
         `other` does not change. A MemoryError or UnicodeDecodeError changes nothing.
         """
@@ -169,9 +169,10 @@ cdef class PretokenCounter:
         return self.bytes_in, self.bytes[self.walk.start:self.size] if self.size else b""
 
     def setstate(self, u64 bytes_in, bytes pending not None):
-        """Continue from a state of `getstate`; the table must be loaded separately.
+        """Continue from a state that `getstate` returned. The table must be loaded separately.
 
-        Raises ValueError for a state that `getstate` cannot return, and changes nothing then.
+        Raises ValueError, and changes nothing, if this counter is not new or if `getstate` cannot return
+        such a state.
         """
         cdef size_t size = len(pending)
         if size > bytes_in or self.size or self.offset:

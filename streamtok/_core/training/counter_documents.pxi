@@ -1,4 +1,4 @@
-"""Counts documents one by one, and all of them without the GIL."""
+"""Counts documents one by one, without the GIL unless a document is ill-formed."""
 
 cdef int count_documents(PretokenCounter counter, list documents, size_t start,
                          size_t stop) except -1:
@@ -21,7 +21,8 @@ cdef int count_documents(PretokenCounter counter, list documents, size_t start,
                 count_sources(counter, sources, n, &i, &buffer)
             if i == n:
                 return 0
-            # Ill-formed text: a surrogate, or not UTF-8. It is too rare to be handled without the GIL.
+            # The text is ill-formed: it has a surrogate or is not UTF-8. This is too rare to be handled
+            # without the GIL.
             data = text_bytes(documents[start + i], counter.errors)
             count_document(counter, data, len(data), len(data))
             i += 1
@@ -34,7 +35,9 @@ cdef int count_documents(PretokenCounter counter, list documents, size_t start,
 
 cdef int count_sources(PretokenCounter counter, const Source* sources, size_t n, size_t* at,
                        TextBuffer* buffer) except -1 nogil:
-    """Count texts from at[0] on. Sets at[0] to the first that must be repaired or refused, or to n."""
+    """Count texts from at[0] on. Sets at[0] to the index of the first that must be repaired or refused, or
+    to n.
+    """
     cdef const u8* data
     cdef size_t size
     while at[0] < n:

@@ -6,7 +6,9 @@ cdef enum:
 
 
 cdef int grow_counter(PretokenCounter counter, size_t size) except -1 nogil:
-    """Make room for `size` bytes. MemoryError also for a pre-token of 4 GiB."""
+    """Make room for `size` bytes. Raises MemoryError for 4 GiB, too, since the size of a pre-token must fit
+    into 32 bits.
+    """
     if size > <size_t>0xFFFFFF00:
         no_memory(size, b"bytes of a pre-token")
     if size + SLACK > counter.capacity:
@@ -15,7 +17,9 @@ cdef int grow_counter(PretokenCounter counter, size_t size) except -1 nogil:
 
 
 cdef size_t whole(const u8* text, size_t size) noexcept nogil:
-    """The last position up to `size` that is not inside a character of well-formed text. Reads text[size]."""
+    """The last position up to `size` that is not inside a character if the text is well-formed. Reads
+    text[size].
+    """
     cdef size_t back = 0
     while back < 3 and back < size and text[size - back] & 0xC0 == 0x80:
         back += 1
@@ -25,7 +29,7 @@ cdef size_t whole(const u8* text, size_t size) noexcept nogil:
 cdef int count_slices(PretokenCounter counter, const u8* data, size_t size, bint final) except -1 nogil:
     """Count the complete pre-tokens of a text, in slices of whole characters. final: the text ends here.
 
-    After a MemoryError, a part of the text was not fed, or not counted.
+    After a MemoryError, a part of the text has not been fed or not been counted.
     """
     cdef size_t step, gone
     while True:
@@ -39,7 +43,8 @@ cdef int count_slices(PretokenCounter counter, const u8* data, size_t size, bint
         counter.count(counter.bytes, counter.size + SLACK, counter.size, &counter.walk,
                       final and size == 0, counter.offset)
         gone = counter.walk.start
-        # If a few bytes moved a long open pre-token, one-byte chunks would take quadratic time.
+        # If a long open pre-token were moved to drop a few bytes, one-byte chunks would take quadratic
+        # time.
         if gone >= counter.size - gone or gone >= SLICE:
             memmove(counter.bytes, counter.bytes + gone, counter.size - gone)
             counter.size -= gone

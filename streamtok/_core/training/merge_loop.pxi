@@ -2,7 +2,7 @@
 
 **Rows.** All pre-tokens are in one array, one after the other, with a slot for each symbol (such as a byte)
 and one between two pre-tokens. A token occupies the slots of its parts. Its id is in the first and the last
-of them, so that both neighbours of a token are found from its ends without a linked list. A slot also has
+of them, so that both neighbours of a token are found from its ends without a linked list. A slot also holds
 the count of its pre-token.
 
 **Pairs.** A hash table has a record of 32 bytes for each pair: how often it occurs, and where, as a range
@@ -16,16 +16,16 @@ merge, and its count never grows afterwards. Hence:
   the table; only the current bucket is made a heap, ordered by count and tie (`training/pair_queue.pxi`);
 - a pair that is too rare to be merged is not even recorded.
 
-Related: rustbpe and Hugging Face keep a lazily refreshed heap of all pairs, with a set of pre-tokens for
-each.
+For comparison: rustbpe and Hugging Face keep a lazily refreshed heap of all pairs, with a set of pre-tokens
+for each.
 
-Elsewhere: pre-tokens and their counts (`training/pretoken_counts.pxi`), and the text of the ids
+Other files hold the pre-tokens and their counts (`training/pretoken_counts.pxi`) and the text of the ids
 (`trainer.py`).
 """
 
 @cython.final
 cdef class MergeLoop:
-    """Merges pairs in the order of their counts. Each object is for one training."""
+    """Merges pairs in the order of their counts. Each object serves one training run."""
 
     cdef Merging m
 
@@ -33,9 +33,9 @@ cdef class MergeLoop:
                   bint by_position, u32 length_limit=NONE):
         """data: pre-tokens, concatenated, as bytes (uint8) or as symbols numbered from 0 (uint32). sizes,
         counts: uint32 [n] and uint64 [n], one for each pre-token. symbol_ids: uint32 [number of symbols],
-        the id of each, a permutation of their numbers. min_frequency: rarer pairs are not merged.
-        by_position: a tie goes to the pair that occurs first, not to the smallest ids. length_limit: tokens
-        of more than two symbols have fewer symbols than this.
+        the id of each symbol; a permutation of the symbols' numbers. min_frequency: rarer pairs are not
+        merged. by_position: a tie goes to the pair that occurs first, not to the smallest ids.
+        length_limit: tokens of more than two symbols have fewer symbols than this.
         """
         cdef bint has_bytes = getattr(data, "dtype", None) != np.uint32
         cdef ArrayView data_view = read_array(data, UINT8 if has_bytes else UINT32, "data")
@@ -107,23 +107,25 @@ cdef class MergeLoop:
 
     @property
     def n_merges(self):
-        """Number of merges so far."""
+        """The number of merges so far."""
         return self.m.n_merges
 
     @property
     def most(self):
-        """The most merges that can be made."""
+        """The maximum number of merges."""
         return self.m.most
 
     def run(self, size_t effort):
-        """bool: merge until about `effort` positions were visited. Returns whether there is more to do."""
+        """bool: merge until about `effort` positions have been visited. Returns whether there is more to
+        do.
+        """
         cdef bint more
         with nogil:
             more = merge_on(&self.m, effort)
         return more
 
     def merges(self):
-        """(uint32 [n], uint32 [n]): left and right ids of the merges so far."""
+        """(uint32 [n], uint32 [n]): the left and right ids of the merges so far."""
         cdef u32 n = self.m.n_merges
         lefts = np.empty(n, np.uint32)
         rights = np.empty(n, np.uint32)
@@ -275,7 +277,7 @@ cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
             events_right[n_events_right].token = y
             events_right[n_events_right].position = position
             n_events_right += 1
-    # Pairs with the parts become rarer: one update for each neighbour.
+    # Pairs of a neighbour and a merged part become rarer: one update for each neighbour.
     for i in range(n_left):
         reduce_count(m, <u64>m.left_seen[i] << 32 | a, left[m.left_seen[i]].weight)
     for i in range(n_right):

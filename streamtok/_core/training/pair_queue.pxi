@@ -1,9 +1,9 @@
 """Which pair is next: the hash table of pairs, buckets by count, and a heap of the current bucket.
 
 Records are in buckets, linked through the table. If the count of a record has fallen since it was queued,
-that is noticed when it is its turn, and it is queued again; counts never rise, so no record is found too
-late. The heap orders the current bucket by count and tie. Its entries hold both as they were, which is
-their version: an outdated entry is queued again.
+this is noticed when its turn comes, and it is queued again. Counts never rise, so no record is found too
+late. The heap orders the current bucket by count and tie. A heap entry holds both as they were when it was
+pushed, which serves as its version: the record of an outdated entry is queued again.
 """
 
 cdef int new_table(Merging* m, u64 slots) except -1 nogil:
@@ -104,7 +104,7 @@ cdef void pop(Merging* m) noexcept nogil:
 
 
 cdef u64 tie_of(Merging* m, Pair* record) noexcept nogil:
-    """Decides between pairs with the same count. It never decreases."""
+    """The number that decides between pairs with the same count: the smaller one wins. It never decreases."""
     cdef u32 left, right, position
     if not m.by_position:
         return record.key
@@ -120,7 +120,7 @@ cdef u64 tie_of(Merging* m, Pair* record) noexcept nogil:
 
 
 cdef Pair* next_pair(Merging* m) except? NULL nogil:
-    """The next pair to merge, or NULL if all others are too rare."""
+    """The next pair to merge, or NULL if all remaining pairs are too rare."""
     cdef Entry top
     cdef Pair* record
     cdef u32 at

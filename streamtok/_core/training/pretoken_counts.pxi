@@ -1,4 +1,4 @@
-"""How often each pre-token occurs, and where first: a table of pre-tokens (`cache/table.pxi`)."""
+"""How often each pre-token occurs, and where it occurs first: a table of pre-tokens (`cache/table.pxi`)."""
 
 cdef packed struct Seen:    # the numbers of a pre-token, CELL_NUMBERS of them
     u64 count
@@ -27,11 +27,11 @@ cdef class PretokenTable:
 
     @property
     def nbytes(self):
-        """Bytes of memory held."""
+        """The number of bytes of memory held."""
         return table_bytes(&self.c)
 
     cdef void clear(self) noexcept nogil:
-        """Forget all pre-tokens; the memory is kept."""
+        """Forget all pre-tokens, but keep the memory."""
         if self.c.cells_used:
             memset(self.c.cells, 0, (self.c.cell_mask + 1) * sizeof(Cell))
         self.c.cells_used = self.c.arena_used = 0
@@ -56,7 +56,7 @@ cdef class PretokenTable:
     cdef void take_over(self, PretokenTable other, u64 shift) noexcept nogil:
         """Add all of `other`, as if its text began `shift` bytes later. There must be room for it.
 
-        Both use the same hash, so both tables are traversed from front to back.
+        Both tables use the same hash, so both are traversed from front to back.
         """
         cdef u64 i, high
         cdef Cell* cell
@@ -74,7 +74,7 @@ cdef class PretokenTable:
         """Count the pre-tokens of `text` that end at `ends`. `reserve` must have made room for all of them.
 
         readable: bytes of `text` that may be loaded; base: position of text[0] in the whole text. A
-        negative end is that of a segment which is not a pre-token.
+        negative end marks the end of a segment that is not a pre-token.
         """
         cdef Lookup b
         cdef size_t i
@@ -84,7 +84,8 @@ cdef class PretokenTable:
         for i in range(count):
             low, high = b.keys[2 * i], b.keys[2 * i + 1]
             if b.cells[i] != &self.c.nothing:
-                # Most are short, and in this cache line; the half of it is selected without a branch.
+                # Most pre-tokens are short and in this cache line. The half of the line is selected without
+                # a branch.
                 position = b.cells[i] - self.c.cells
                 tagged = high | <u64>CELL_NUMBERS << 60
                 cell = self.c.cells + (position ^ 1)
@@ -96,8 +97,8 @@ cdef class PretokenTable:
             start = <size_t>llabs(ends[i])
 
     def export(self):
-        """(uint8 [bytes], uint32 [n], uint64 [n], uint64 [n]): pre-tokens, concatenated; their sizes,
-        counts and first positions.
+        """(uint8 [bytes], uint32 [n], uint64 [n], uint64 [n]): the pre-tokens, concatenated; their sizes;
+        their counts; and their first positions.
 
         The order is arbitrary.
         """
@@ -165,7 +166,7 @@ cdef inline Seen* seen_of(const PretokenCells* t, Cell* cell) noexcept nogil:
 
 
 cdef inline size_t size_of(const Cell* cell) noexcept nogil:
-    """Bytes of the pre-token of a cell; 0 if the cell is empty."""
+    """The size of a cell's pre-token in bytes; 0 if the cell is empty."""
     return <u32>cell.high if is_long(cell.high) else cell.high >> 56 & 15
 
 
@@ -176,7 +177,7 @@ cdef inline const u8* bytes_of(const PretokenCells* t, const Cell* cell) noexcep
 
 
 cdef inline size_t words_for(size_t size) noexcept nogil:
-    """The most words of the arena for the pre-tokens of a text: n > 15 bytes take (n + 19) // 4."""
+    """The most arena words that a text's pre-tokens can need: one of n > 15 bytes needs (n + 19) // 4."""
     return size * 9 // 16
 
 

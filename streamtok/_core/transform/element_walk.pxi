@@ -1,13 +1,13 @@
 """Change a segment, element by element.
 
 Unchanged text is copied in long runs, and nothing is written before the first change: unchanged text costs
-one look at each 64 bytes.
+one look at every 64 bytes.
 
-An `OpenElement` is kept as an entry while a later element may join it. A merge with the next element
+An `OpenElement` is kept as an entry while a later element may join it. Merging it with the next element
 changes only its results after the step that joined the two. So the merged element can join the one before
-it only at a later step, and a chain of merges has at most as many links as there are caring steps. No
-more entries than that are kept. A chain ends at an entry that holds nothing, unless an element joins
-anything before it.
+it only at a later step, and a chain of merges has at most as many links as there are context-sensitive
+steps (`n_caring`). No more entries than that are kept. A chain ends at an entry that holds nothing, unless
+an element joins anything before it.
 """
 
 cdef void element_walk_begin(ElementTable t, ElementWalk* w, const u8* p, size_t n, u8 begins, bint ends,
@@ -64,7 +64,9 @@ cdef inline int copy_same(ElementWalk* w, size_t stop, size_t more) except -1 no
 
 
 cdef inline int emit_element(ElementWalk* w, Element* e, size_t start, size_t stop) except -1 nogil:
-    """Everything before `stop` is final; start:stop becomes `e`, or stays as it is if `e` is NULL."""
+    """Make everything before `stop` final. The bytes start:stop become `e`, or stay as they are if `e` is
+    NULL.
+    """
     cdef size_t i, size
     cdef Row* row
     w.final = stop
@@ -96,7 +98,7 @@ cdef inline int emit_element(ElementWalk* w, Element* e, size_t start, size_t st
 
 
 cdef int emit_entries(ElementWalk* w, size_t count) except -1 nogil:
-    """Emit the first `count` entries: they are final."""
+    """Emit the first `count` entries, which are final."""
     cdef size_t i
     if count == 0:
         return 0
@@ -118,7 +120,7 @@ cdef inline int get_kind(ElementTable t, u32 code, CharKind* kind) except -1 nog
 
 
 cdef inline bint may_join(ElementTable t, CharKind kind) noexcept nogil:
-    """Whether an element after it may change it."""
+    """Whether an element of this kind may be changed by one after it."""
     return kind.holds != 0 or t.joins_any or kind.flags & (KIND_HOLDS_ANY | KIND_EMPTY)
 
 
@@ -165,7 +167,8 @@ cdef int put_entry(ElementTable t, ElementWalk* w, OpenElement e) except -1 nogi
     """Append an element, whose result is known, to the entries.
 
     If it is joined to the last entry, both become one entry, whose result is not asked for yet, since more
-    may join it. A merge too many does no harm. Until the result is known, its kind is a guess.
+    may join it. An unnecessary merge does no harm. Until the result is known, the kind of the merged entry
+    is a guess.
     """
     cdef OpenElement* last
     if w.n_entries:
@@ -178,7 +181,7 @@ cdef int put_entry(ElementTable t, ElementWalk* w, OpenElement e) except -1 nogi
                 emit_entries(w, w.n_entries)
             elif w.n_entries == w.most_entries:
                 emit_entries(w, 1)
-    # `entries` has one place more than `most_entries`.
+    # `entries` has room for one more than `most_entries`.
     w.entries[w.n_entries] = e
     w.n_entries += 1
     if w.n_entries > 1:
@@ -189,7 +192,7 @@ cdef int put_entry(ElementTable t, ElementWalk* w, OpenElement e) except -1 nogi
 
 
 cdef int put_gap(ElementTable t, ElementWalk* w, size_t at) except -1 nogil:
-    """Append the inert characters before `at` to the entries, from as far back as they can be joined."""
+    """Append the inert characters before `at` to the entries, beginning as far back as they can be joined."""
     cdef size_t[MOST_CARING + 1] starts
     cdef size_t low = w.entries[w.n_entries - 1].stop if w.n_entries else w.final
     cdef size_t i = at, count = 0, start
@@ -229,8 +232,8 @@ cdef inline bint stands_alone(ElementTable t, ElementWalk* w, size_t at, CharKin
 
 
 cdef bint element_continues(ElementTable t, ElementWalk* w, CharKind kind) except -1 nogil:
-    """Whether the next character is joined to the last entry, of kind `kind`, or to the character after
-    itself.
+    """Whether the next character is joined to the last entry, of kind `kind`, or to the character that
+    follows it.
     """
     cdef CharKind first, second
     cdef int size = 0, length = 0
@@ -303,7 +306,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
                 w.at = at + size
                 continue
             if kind.flags == 0 and stands_alone(t, w, at, kind):
-                # It is unchanged, and `put_gap` handles it like an inert character.
+                # The character is unchanged, and `put_gap` handles it like an inert one.
                 stop = at + size
                 if stop < n:
                     get_kind(t, utf8_at(w.p, stop, n, &length), &next)
@@ -337,7 +340,8 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
             is_open = True
             break
         if at - e.start > SHORT_TEXT and stop < n and element_continues(t, w, e.kind):
-            # Make it an entry without asking: the long element would be asked for again and again.
+            # Make it an entry without asking the steps; otherwise, they would be asked about the long
+            # element again and again.
             w.entries[w.n_entries] = e
             w.n_entries += 1
             continue
@@ -348,7 +352,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
         else:
             resolve_entry(t, w, &e)
         if t.n_caring == 1 and w.n_entries == 0 and e.where == 0 and stop < n and not is_joined(e.kind, next):
-            # There are borders on both sides, and no later step can remove one.
+            # There are borders on both sides, and no later step can remove them.
             emit_element(w, e.element, e.start, stop)
             free_entry(&e)
         else:
@@ -357,7 +361,7 @@ cdef int walk_elements(ElementTable t, ElementWalk* w) except -1 nogil:
 
 
 cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open) except -1 nogil:
-    """Settle what is final. open: the element at the end, if it may continue, or NULL."""
+    """Settle what is final. open: the element at the end if it may continue, otherwise NULL."""
     cdef OpenElement* last
     if open == NULL:
         put_gap(t, w, w.n)
@@ -395,8 +399,8 @@ cdef int walk_to_end(ElementTable t, ElementWalk* w, OpenElement* open) except -
 def change_elements(ElementTable t not None, bytes text not None, int begins, bint ends, bint wants_rows):
     """(changed text, bytes not consumed, whether something before the text was removed, rows).
 
-    rows: [(bytes now, bytes before)], where -1 bytes before: each byte is unchanged. None if not
-    wants_rows.
+    rows: [(bytes now, bytes before)], where -1 as the second number means that each byte is unchanged; None
+    unless wants_rows.
     """
     cdef ElementWalk w
     cdef Alignment found

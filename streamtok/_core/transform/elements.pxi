@@ -1,7 +1,7 @@
 """A table of what the elements of a text become, for any sequence of steps (`normalizers/elements.py`).
 
-The table fills itself: it asks the steps about a character or an element when that first occurs in a text.
-A character that no step changes or joins to another is *inert*: it is looked up only if the character after
+The table fills itself: it asks the steps about a character or an element when it first occurs in a text. A
+character that no step changes or joins to another is *inert*: it is looked up only if the character after
 it may join it.
 """
 
@@ -76,14 +76,14 @@ cdef Element* make_element(bytes key, u8 where, object answer) except NULL:
 
 @cython.final
 cdef class ElementTable:
-    """The results of a sequence of normalizer steps, filled as texts need them. Shared by threads.
+    """The results of a sequence of normalizer steps, filled in as texts need them. Shared by threads.
 
     elements: the `Elements` of `normalizers/elements.py` that asks the steps.
     """
 
     cdef u32* kinds             # [CODE_POINTS] KindWord
     cdef void** changes         # [CODE_POINTS] Element*, if KIND_CHANGED
-    cdef st_leads leads         # first bytes of characters that are not inert, also bytes that are not UTF-8
+    cdef st_leads leads         # first bytes of characters that are not inert, and bytes that are not UTF-8
     cdef readonly object elements
     cdef readonly bint asks_for_begin
     cdef readonly bint asks_for_end
@@ -163,7 +163,7 @@ cdef class ElementTable:
                         st_store_pointer(&self.changes[code], e)
                         e = NULL
                 free(e)                 # NULL, unless another thread came first
-            # Stored after the change, so a thread that sees the kind sees the change, too.
+            # The kind is stored after the change, so a thread that sees the kind also sees the change.
             st_store_u32(&self.kinds[code], k.word)
         return 0
 
@@ -201,7 +201,7 @@ cdef class ElementTable:
 
 
 cdef inline void enter_table(ElementTable t):
-    """Keep cached elements alive until `leave_table`; only the caller's own `ask` may free them."""
+    """Keep cached elements alive until `leave_table`. Only the caller's own `ask` may free them."""
     with cython.critical_section(t):
         t.n_calls += 1
 
@@ -268,13 +268,13 @@ cdef inline bint is_joined(CharKind one, CharKind next) noexcept nogil:
 
 
 cdef inline bint is_pulled(CharKind one, CharKind next) noexcept nogil:
-    """Whether there is no border between them because of what `next` is."""
+    """Whether `next` joins `one`, so that there is no border between them."""
     return (one.holds & next.joins or next.flags & KIND_JOINS_ANY) != 0
 
 
 cdef inline CharKind kind_of_both(CharKind one, CharKind next) noexcept nogil:
-    """The likely kind of two joined elements, from their outer ends. It is wrong only if they change each
-    other.
+    """The likely kind of two joined elements, guessed from their outer ends. The guess is wrong only if
+    they change each other.
     """
     cdef CharKind both
     both.joins, both.holds = one.joins, next.holds

@@ -1,4 +1,4 @@
-/* Which bytes of UTF-8 may begin a character of interest, for 64 bytes at a time. */
+/* Finds the bytes of UTF-8 that may begin a character of interest, 64 bytes at a time. */
 #ifndef ST_TIER
 #ifndef STREAMTOK_LEADS_H
 #define STREAMTOK_LEADS_H
@@ -10,8 +10,8 @@
 
 #define ST_TOGETHER 64 /* bytes that are tested together */
 
-/* A set of bytes. A byte is in it if the bit of its upper half is set in the entry of its lower half. There
-   is one table for ASCII and one for the other bytes. */
+/* A set of bytes. A byte is in it if the table's entry for its lower half has the bit for its upper half.
+   There is one table for ASCII and one for the other bytes. */
 typedef struct {
     uint8_t has[256];
     uint8_t ascii[16], lead[16];
@@ -26,7 +26,8 @@ static inline void st_leads_add(st_leads *set, uint8_t byte) {
         set->lead[byte & 15] |= (uint8_t)(1 << ((byte >> 4) - 8));
 }
 
-/* Which of the 64 bytes at p are in the set; the lowest bit is for the first byte. */
+/* Returns a mask of those of the 64 bytes at p that are in the set. The lowest bit stands for the first
+   byte. */
 typedef uint64_t st_leads_function(const st_leads *set, const uint8_t *p);
 
 static uint64_t st_leads_plain(const st_leads *set, const uint8_t *p) {

@@ -7,11 +7,11 @@ text of segments, and the tokens between them.
 Of the matches that begin leftmost, the matcher's preferred one is taken, and the search resumes after it. A
 match of a `single_word` token is skipped if it touches a word. `lstrip` and `rstrip` let a token take the
 whitespace before and after it. The search still resumes right after the token itself, so a token may be
-found in whitespace that another token took, and text begins again after it. (All as in the crate
-`tokenizers` 0.23, `added_vocabulary.rs`, Apache-2.0, and partly found by experiment.)
+found in whitespace that another token took, and text begins again after it. (All of this is as in the crate
+`tokenizers` 0.23, `added_vocabulary.rs`, Apache-2.0; some of it was found by experiment.)
 
-Pending after a chunk are a prefix of a token; a `single_word` token at the end; whitespace at the end, if a
-token has `lstrip`; and text whose change is not final yet (`element_walk.pxi`).
+After a chunk, these stay pending: a prefix of a token; a `single_word` token at the end; whitespace at the
+end if a token has `lstrip`; and text whose change is not final yet (`element_walk.pxi`).
 """
 
 cdef enum TokenFlag:
@@ -22,7 +22,7 @@ cdef enum TokenFlag:
 
 @cython.final
 cdef class TokenSet:
-    """Added and special tokens with flags. Immutable."""
+    """Added and special tokens with their flags. Immutable."""
 
     cdef readonly SpecialMatcher matcher
     cdef u8* flags              # [n] TokenFlag of each of the matcher's specials
@@ -33,8 +33,7 @@ cdef class TokenSet:
 
     def __cinit__(self, SpecialMatcher matcher not None, flags, words, bint wants_blanks=False):
         """flags: one for each of `matcher.specials`. words: one bit for each code point, lowest first; None
-        if no token needs them. wants_blanks: a given token takes the whitespace before it, see
-        `GivenToken`.
+        if no token needs them. wants_blanks: whether a `GivenToken` may take the whitespace before it.
         """
         cdef size_t i
         self.matcher = matcher
@@ -135,7 +134,7 @@ cdef class ChangeRules:
         if second_tokens is None and second_table is not None:
             raise ValueError("without tokens in changed text, both normalizers are one table")
         self.is_plain = first_tokens.is_plain and first_table is None and second_tokens is None
-        # Steps that look at the ends of a segment would take a cut for an end, and a token of the second
+        # Steps that look at the ends of a segment would mistake a cut for an end, and a token of the second
         # level may have formed across a cut.
         self.can_cut = first_tokens.is_plain and not any(
             table is not None and (table.asks_for_begin or table.asks_for_end)
@@ -172,7 +171,9 @@ cdef class Sink:
         raise NotImplementedError
 
     cdef int refuse(self, int level, const u8* p, size_t size, size_t rest) except -1:
-        """Raise for a disallowed token. rest: bytes from its start to the end of the level's text."""
+        """Raise an error for a disallowed token. rest: the number of bytes from its start to the end of the
+        level's text.
+        """
         raise NotImplementedError
 
 
@@ -259,8 +260,8 @@ cdef class Changer:
                 level.rows.rows[level.rows.n - 1] = level.mark.last_row
 
     cdef void commit_draft(self, u64 reached, bint forgets) noexcept:
-        """Make the draft the state. reached: where the tail's pending text begins. forgets: drop the rows
-        before that.
+        """Make the draft the state. reached: where the tail's pending text begins. forgets: whether to drop
+        the rows before that.
         """
         cdef int i
         cdef Level* level
@@ -271,7 +272,7 @@ cdef class Changer:
                 reached = forget_rows(&self.levels[i].rows, &self.draft[i], reached)
         for i in range(2):
             level, m = &self.levels[i], &self.draft[i]
-            # Small chunks would take quadratic time if a few bytes moved many.
+            # If many bytes were moved to drop a few, small chunks would take quadratic time.
             if m.begin and m.size - m.begin <= m.begin:
                 memmove(level.bytes, level.bytes + m.begin, m.size - m.begin)
                 m.size -= m.begin
@@ -285,7 +286,7 @@ cdef class Changer:
             level.mark = m[0]
 
     def back(self, spans, bint final):
-        """Map spans of the changed text to the source: (count, int64 [n, 2]), of which the first `count`
+        """(count, int64 [n, 2]): spans of the changed text, mapped to the source; the first `count` of them
         are final.
 
         spans: int64 [n, 2], in bytes, of text since the last `forget`. Every call since then must have
@@ -351,8 +352,9 @@ cdef class Changer:
         return b"".join(parts)
 
     cdef Changer from_state(self, bytes state, u64 done, u64 reached):
-        """A Changer with the same rules in the state that `getstate` saved. StateError if the bytes are
-        damaged. reached: bytes of changed text so far; done: those of them that are no longer pending.
+        """A Changer with the same rules in the state that `getstate` saved. Raises StateError if the bytes
+        are damaged. reached: the number of bytes of changed text so far. done: how many of them are no
+        longer pending.
         """
         cdef Changer c = Changer(self.rules, self.errors)
         cdef size_t at = 0
@@ -485,8 +487,8 @@ cdef int find_tokens(Changer c, int i, bint ends, GivenToken given, Sink sink) e
         if m.takes_blanks:
             start = take_blanks(c, i, start, at, sink)
         if m.takes_blanks:
-            # The taken whitespace reaches this match. A match of whitespace alone that takes what precedes
-            # it is only more whitespace; any other match is a token.
+            # The whitespace taken extends up to this match. If the match itself is only whitespace and
+            # takes whitespace before it, it is just more whitespace. Any other match is a token.
             is_blank_again = flags & LSTRIP and blanks_end(p, at, stop, size) == stop
             if is_blank_again:
                 put_blanks(c, i, stop - start, sink)
@@ -535,7 +537,7 @@ cdef int put_given(Changer c, int i, size_t start, GivenToken given, Sink sink) 
 
 
 cdef size_t take_blanks(Changer c, int i, size_t start, size_t stop, Sink sink) except? 0:
-    """Give the last token the whitespace at the start of start:stop. Returns where that ends."""
+    """Give the last token the whitespace at the start of start:stop. Returns where that whitespace ends."""
     cdef LevelMark* m = &c.draft[i]
     cdef size_t end = blanks_end(c.levels[i].bytes, start, stop, m.size)
     if end < stop:
@@ -546,7 +548,7 @@ cdef size_t take_blanks(Changer c, int i, size_t start, size_t stop, Sink sink) 
 
 
 cdef int put_blanks(Changer c, int i, size_t size, Sink sink) except -1:
-    """Add whitespace to the last token: it is not text, and has no id of its own."""
+    """Add whitespace to the last token. The whitespace is no longer text, and has no id of its own."""
     cdef Alignment* rows = &c.levels[i].rows
     c.draft[i].where = PLACE_BEGIN
     if i + 1 < c.n_levels:
@@ -638,8 +640,8 @@ cdef int emit_text(Changer c, int i, const u8* p, size_t n, bint ends, Sink sink
 
 
 cdef u64 row_start(const Alignment* a, const LevelMark* m, u64 offset) noexcept nogil:
-    """Where the source of the row at `offset` begins; in unchanged text, the source of the byte at
-    `offset`.
+    """Where the source of the row at `offset` begins; if the row is unchanged text, where the source of the
+    byte at `offset` is.
     """
     cdef u64 now = m.begins_now, before = m.begins_before
     cdef size_t i
@@ -731,8 +733,8 @@ cdef void spans_back(const Alignment* a, const LevelMark* m, i64* spans, size_t 
 
 
 cdef u64 certain_end(Changer c, int i) noexcept:
-    """Up to where the ends of spans in a level's output are final: text that is removed next may belong to
-    the last character, and whitespace to the last token.
+    """The position up to which the ends of spans in a level's output are final. After it, text that is
+    removed next may still belong to the last character, and whitespace to the last token.
     """
     cdef const Alignment* a = &c.levels[i].rows
     cdef const LevelMark* m = &c.levels[i].mark
@@ -764,7 +766,7 @@ cdef tuple unpack(layout, bytes state, size_t* at):
 
 
 cdef bytes cut(bytes state, size_t* at, size_t size):
-    """The next `size` bytes of a state. StateError if it has fewer."""
+    """The next `size` bytes of a state. Raises StateError if there are fewer."""
     if size > <size_t>len(state) - at[0]:
         raise damaged("it is too short")
     at[0] += size
@@ -781,7 +783,7 @@ cdef int check_utf8(bytes data) except -1:
 
 
 cdef int check_rows(const Alignment* a, const LevelMark* m) except -1:
-    """StateError unless the rows fit the open segment that the mark describes."""
+    """Raise StateError unless the rows fit the open segment that the mark describes."""
     cdef const Row* last
     cdef u64 total = 0
     cdef size_t i

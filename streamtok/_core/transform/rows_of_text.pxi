@@ -1,6 +1,6 @@
 """Alignments: which bytes of a changed text come from which bytes of the text before the change.
 
-In a segment with text left, both sides of every row have bytes. Removed text belongs to the character
+If a segment has text left, neither side of any of its rows is empty. Removed text belongs to the character
 before it (at the start of the segment, to the one after it), and inserted text to the character after it.
 """
 
