@@ -178,7 +178,7 @@ cdef list ids_to_list(TokenTable table, const u32* ids, size_t count)
 
 cdef enum:
     MARKED_BLOCKS = 32      # most blocks of 64 bytes that are marked together
-    MARKED_FROM = 128       # bytes from which marking text that is not ASCII pays
+    MARKED_FROM = 128       # bytes from which marking text that is not ASCII pays off
 
 cdef struct Scan:           # state of a walk; positions are relative to the caller's buffer
     size_t start            # start of the open pre-token
@@ -212,7 +212,7 @@ cdef struct ScanTables:
     st_mark_function* mark
     size_t marked_from      # bytes from which marking is faster than a walk, at most MARKED_FROM,
     size_t extra_from       # and the same for the last block
-    const u8* begins        # by ASCII byte, then by class: whether a pre-token can begin so; NULL: always
+    const u8* begins        # by ASCII byte, then by class: whether a pre-token can begin with it; NULL: always
     const u64* margins      # [128] by first character of a pre-token: 7 stand-ins before it, and itself; 0: none
     st_positions_function* put_positions
     st_squeeze_function* squeeze
@@ -279,8 +279,8 @@ cdef enum:
     STRIDE = 48                 # bytes from one segment to the next; in the overlap, two segments may agree
     OVERLAP = SEGMENT - STRIDE
     SEGMENTS = 64               # most segments that are merged together
-    MISSES = 6                  # disagreeing segments of a round from which longer segments pay
-    LONG_SEGMENT = 1024         # bytes; merged by the heap where short segments do not pay
+    MISSES = 6                  # disagreeing segments in a round from which longer segments pay off
+    LONG_SEGMENT = 1024         # bytes; merged by the heap where short segments do not pay off
     LONG_OVERLAP = 48
     LONGEST_PERIOD = 64         # bytes
     FIRST_SHUN = 1 << 14        # bytes merged in long segments after MISSES; doubles each time
@@ -378,7 +378,7 @@ cdef struct Work:               # all mutable state that a thread needs to encod
     PretokenCells cache         # cached pre-tokens
     Gap[PENDING] gaps           # in order of their positions
     size_t gap_count
-    u16[1 << RECENT_BITS] recent    # by hash, the last gap of such a pre-token, perhaps closed since
+    u16[1 << RECENT_BITS] recent    # by hash: the last gap of such a pre-token, which may be closed by now
     Waiting waiting             # the pre-tokens of the gaps
     Merger merger
     Merger scratch
@@ -386,7 +386,7 @@ cdef struct Work:               # all mutable state that a thread needs to encod
     Watch watch                 # when signals were last checked
     Lattice lattice             # for Unigram
     Staged staged               # output of the stages for a pre-token
-    bint follows                # spans of ids are wanted, too; from merges, only those of special tokens
+    bint follows                # spans of ids are wanted, too; with merges, only those that `token_spans` needs
     IdSpan* id_spans
     size_t n_id_spans
     size_t id_spans_capacity

@@ -67,7 +67,7 @@ def fill_rows(
 
 cdef int _check(const int64_t[::1] ends, Py_ssize_t n_ids, Py_ssize_t most, Py_ssize_t n_around,
                 Py_ssize_t width) except -1:
-    """Raise ValueError if rows would be read or written outside of the arrays.
+    """Raise ValueError if rows would be read or written outside the arrays.
 
     n_around: the number of ids put around those of a text. width: the number of columns; negative if rows
     have no fixed length.

@@ -15,7 +15,7 @@ cdef inline i32 decode_one(const u8* p, size_t n, int* size) noexcept nogil:
     """The code point at the start of p[:n], n >= 1, and its size in bytes; or else INVALID or INCOMPLETE.
 
     With INVALID and INCOMPLETE, `size` is that of the ill-formed part: the longest prefix of a well-formed
-    sequence, or else one byte. Python's decoder replaces that part by one U+FFFD (Unicode 16, 3.9,
+    sequence, or else one byte. Python's decoder replaces that part with one U+FFFD (Unicode 16, 3.9,
     "substitution of maximal subparts").
     """
     cdef u32 a = p[0], b, c, d

@@ -37,7 +37,7 @@ def cache_limit():
 
 
 def set_cache_limit(size):
-    """Limit the memory for cached pre-tokens of each thread that encodes with one encoding.
+    """Limit the memory that each thread may use to cache the pre-tokens of one encoding.
 
     size: bytes, initially 32 MiB. The cache starts with the tokens of the vocabulary (12 MiB for
     cl100k_base) and doubles while it is below the limit. When it is full, pre-tokens that did not recur are

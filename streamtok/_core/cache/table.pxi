@@ -154,7 +154,9 @@ cdef inline void fill_cell(PretokenCells* t, Cell* cell, u64 low, u64 high, cons
 
 cdef void learn(PretokenCells* t, Cell* home, u64 low, u64 high, const u8* p, const u32* numbers,
                 u64 count) noexcept nogil:
-    """Add the pre-token p with this key and home, unless it is there or no slot is within reach."""
+    """Add the pre-token p with this key and home, unless it is already in the table or no slot is within
+    reach.
+    """
     cdef Cell* cell = find_cell(t, home, low, high, p)
     if cell.high == 0 and cell != &t.nothing:
         fill_cell(t, cell, low, high, p, numbers, count)

@@ -49,7 +49,7 @@ cdef void forget_gaps(Work* w) noexcept nogil:
 
 
 cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
-    """Replace tokens by their ids. Returns the number of ids: at most one for each byte of the tokens, so
+    """Replace tokens with their ids. Returns the number of ids: at most one for each byte of the tokens, so
     at most MIDDLE_PRETOKEN.
     """
     cdef const Tokens* t = table.tokens()
@@ -75,7 +75,7 @@ cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
 
 
 cdef void finish_gap(TokenTable table, Waiting* waiting, Gap* gap) noexcept nogil:
-    """Replace the tokens of a pending pre-token by its ids, and store their number in `gap`."""
+    """Replace the tokens of a pending pre-token with its ids, and store their number in `gap`."""
     cdef u32* ids = waiting.tokens + UNIT * waiting.units[gap.piece]
     cdef u32 token = find_unreachable(table.tokens(), waiting.bytes + UNIT * waiting.units[gap.piece],
                                       gap.size)

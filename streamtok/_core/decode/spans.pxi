@@ -137,7 +137,7 @@ def spans_in(bint is_utf16, spans not None, bytes data not None):
     a character includes all of it.
 
     spans: int64 [n, 2], in bytes of the text; the result may reuse their memory. data: the text in UTF-8.
-    Raises ValueError for a span outside of the text.
+    Raises ValueError for a span outside the text.
     """
     cdef object result = np.ascontiguousarray(spans, np.int64).reshape(-1, 2)
     cdef i64* positions = <i64*>array_memory(result.reshape(-1), INT64)

@@ -23,7 +23,7 @@ cdef Reached BEGIN          # all zero
 
 
 cdef class FastStreamDecoder:
-    """The base class of `StreamDecoder`. One call at a time.
+    """The base class of `StreamDecoder`. Only one call may run at a time.
 
     A derived class that `settles` has a method `_settle`. It is called with the last note, the text and
     `final` before anything has changed. It returns the text to emit, the new note, and whether the stream
@@ -49,7 +49,7 @@ cdef class FastStreamDecoder:
         st_leave(&self.busy)
 
     def decode(self, ids, final=False):
-        """str: the characters that the ids complete. ids: any iterable of int or integer array.
+        """str: the characters that the ids complete. ids: an iterable of int, or an integer array.
 
         Raises KeyError for an unknown id and, under "strict", UnicodeDecodeError for bytes that are not
         UTF-8, both with the position in the stream. The stream is then as before the call.

@@ -151,8 +151,8 @@ cdef int end_characters(Changer c, TailSink sink) except -1:
 cdef int feed_chunk(Changer c, object chunk, bint is_last, bint final, TailSink sink, bint foresees) except -1:
     """The intake: make whole characters of a chunk, and feed them to the levels.
 
-    is_last: no bytes follow that could complete a character. final: no text follows. foresees: an array of
-    the ids will be returned.
+    is_last: no bytes follow that could complete a character. final: no text follows. foresees: whether the
+    ids will be returned as an array.
     """
     cdef Text text
     cdef TextBuffer buffer, joined

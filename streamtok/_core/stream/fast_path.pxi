@@ -6,7 +6,7 @@ cdef class FastStreamEncoder(OneCall):
     """
 
     cdef readonly Tail _tail        # the state of the stream
-    cdef readonly object _trace     # where the ids came from; None if nobody asked
+    cdef readonly object _trace     # where the ids came from; None if not asked for
     cdef object _max_pending
 
     def _go_on(self, Tail tail not None, trace=None):

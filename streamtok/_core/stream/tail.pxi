@@ -15,7 +15,7 @@ pending, up to the caller's limit.
 
 A failed call has no effect, by construction. `Tail.mark` and the first `mark.size` bytes of the buffer are
 the committed state, and no call writes to them: a call works on a copy of the mark, and on the bytes after
-the first `mark.size`. Once the ids are ready and nothing can fail any more, `commit` replaces the mark by
+the first `mark.size`. Once the ids are ready and nothing can fail any more, `commit` replaces the mark with
 the copy.
 """
 
@@ -50,7 +50,7 @@ cdef enum:
 
 @cython.final
 cdef class Tail:
-    """The state of one stream. One call at a time: a concurrent one raises StreamInUseError.
+    """The state of one stream. Only one call may run at a time: a concurrent one raises StreamInUseError.
 
     before: ids that the first call emits before those of the text. after: ids that the final call emits
     after them. rules: how text is changed before it reaches the tail; they also find all special tokens.
@@ -251,7 +251,7 @@ cdef class Tail:
                 run = self.finder.packed(self.run)
                 before = len(run).to_bytes(8, "little") + run + before
             m = self.mark
-            if not m.has_other:                 # unused, so make it definite
+            if not m.has_other:                 # unused, so give it a definite value
                 m.other = m.scan
             memset(m.partial + m.partial_size, 0, sizeof(m.partial) - m.partial_size)
             check_mark(self, &m)
@@ -301,7 +301,7 @@ cdef class Tail:
 
 
 cdef inline int feed_text(Tail tail, Mark* m, Work* w, object chunk, bint final, bint foresees) except -1:
-    """Feed a text. foresees: an array of the ids will be returned."""
+    """Feed a text. foresees: whether the ids will be returned as an array."""
     cdef Text text
     cdef Found refused
     cdef bint is_text = PyUnicode_Check(chunk), is_clean

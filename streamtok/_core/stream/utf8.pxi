@@ -40,7 +40,7 @@ cdef inline void hold(Mark* m, const u8* p, size_t n) noexcept nogil:
 
 
 cdef int repair(Tail tail, Mark* m, size_t raw, bint final) except -1:
-    """Replace ill-formed UTF-8 by U+FFFD in the `raw` bytes after the tail's."""
+    """Replace ill-formed UTF-8 with U+FFFD in the `raw` bytes after the tail's."""
     cdef const u8* p = tail.bytes + m.size
     cdef size_t held = 0 if final else unfinished_at_end(p, raw)
     cdef bytes text = p[:raw - held].decode("utf-8", "replace").encode()

@@ -1,4 +1,4 @@
-"""Encodes many documents in one block of bytes, each followed by a delimiter.
+"""Encodes a block of bytes that holds many documents, each followed by a delimiter.
 
 No Python object is made for a document, and the pre-tokens of many documents are looked up together. Marks
 in the ids show where documents end: the delimiter gets an id that no document has, since no document

@@ -238,7 +238,7 @@ cdef int encode_segment(Encoder encoder, Work* w, const u8* p, size_t n, size_t 
 
 
 cdef int refuse(const u8* p, const Found* refused, u64 offset) except -1 nogil:
-    """Raise DisallowedSpecialError for a special token in p, which is at byte `offset` of the text."""
+    """Raise DisallowedSpecialError for a special token in p that begins at byte `offset` of the text."""
     with gil:
         raise DisallowedSpecialError(<i64>offset, p[refused.start:refused.end].decode("utf-8"))
 
@@ -351,7 +351,7 @@ cdef class Encoder:
         """int: the size in bytes of the pre-token caches in workspaces that are not in use."""
         cdef Workspace workspace = self.take()
         cdef size_t total = table_bytes(&workspace.c.cache)
-        for other in list(self._pool):      # a copy: other threads change the list meanwhile
+        for other in list(self._pool):      # a copy: other threads may change the list meanwhile
             total += st_load_size(&(<Workspace>other).cached)
         self.give(workspace)
         return total
@@ -403,7 +403,7 @@ cdef class Encoder:
             self.give(workspace)
 
     def encode_pretoken(self, pretoken):
-        """list[int]: the ids of one pre-token, which is looked up as a whole first."""
+        """list[int]: the ids of one pre-token, which is first looked up as a whole."""
         pretoken = bytes(pretoken)        # a copy that nothing else writes to
         cdef i64 end = len(pretoken)
         return self.encode_split(pretoken, np.array([end] if end else [], dtype=np.int64), LIST)

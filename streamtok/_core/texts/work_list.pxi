@@ -38,7 +38,7 @@ cdef struct RunIds:
     size_t first            # index of its first piece
     size_t start            # where its ids belong, once it is settled
     size_t count            # number of its ids
-    u32* ids                # ids that are not copied yet, or NULL
+    u32* ids                # ids that have not been copied yet, or NULL
     bint is_done
 
 
@@ -60,7 +60,7 @@ cdef class WorkList:
     cdef i64 before, after      # ids to put around each text, or -1
     cdef Source source          # the text, if there is one that is cut
     cdef bint is_cut, is_ordered
-    cdef readonly size_t n_threads      # as many as there is enough work for
+    cdef readonly size_t n_threads      # the number of threads that there is enough work for
     cdef readonly size_t n_pieces
     cdef readonly size_t n_runs
     cdef size_t* offsets         # [n_pieces + 1] start of each piece, in characters or bytes
@@ -394,7 +394,7 @@ cdef class WorkList:
 
     def result(self):
         """What `Encoder.encode` returns for the one text."""
-        if self.has_failed:         # encoded as a whole, it is repaired, or raises with its own offsets
+        if self.has_failed:         # encoding the whole text repairs it, or raises with its own offsets
             return self.encoder.encode(self.texts[0], self.rules, self.errors, outputs[<int>self.form])
         self.check(self.is_cut)
         if self.form == AS_COUNT:

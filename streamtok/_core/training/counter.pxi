@@ -88,7 +88,7 @@ cdef class PretokenCounter:
             text_close(&text)
 
     def feed(self, chunk, size_t start=0, stop=None, bint final=False, bint checked=False):
-        """Count bytes start:stop of `chunk`. checked: `check_bytes` has checked them.
+        """Count bytes start:stop of `chunk`. checked: whether `check_bytes` has already checked them.
 
         Raises UnicodeDecodeError before anything is counted. After a MemoryError, `bytes_in` tells how many
         bytes were fed. None of these are lost, and the next byte of a well-formed text begins a character.

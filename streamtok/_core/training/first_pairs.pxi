@@ -47,7 +47,9 @@ cdef int count_pairs_of_bytes(Merging* m) except -1 nogil:
 
 
 cdef int count_pairs_of_symbols(Merging* m) except -1 nogil:
-    """Count and record pairs of other symbols. There may be too many symbols for an array of all pairs."""
+    """Count and record pairs of symbols that are not bytes. There may be too many symbols for an array of
+    all pairs.
+    """
     cdef u64 i
     cdef size_t total = 0
     cdef Pair* record

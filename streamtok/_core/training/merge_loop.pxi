@@ -210,7 +210,7 @@ cdef bint merge_on(Merging* m, size_t effort) except -1 nogil:
 
 
 cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
-    """Replace the pair by a new token everywhere."""
+    """Replace the pair with a new token everywhere."""
     cdef u32 a = <u32>(record.key >> 32), b = <u32>record.key, x, y, position, second, end, i
     cdef u32 new = m.n_symbols + m.n_merges, size = record.size, n_left = 0, n_right = 0
     cdef u32 size_a, size_b, neighbour

@@ -79,7 +79,7 @@ cdef struct Merging:        # the state of a MergeLoop
     size_t heap_size
     size_t heap_capacity
     u64 lowest              # rarer pairs are not merged
-    u32 length_limit        # tokens of more than two symbols are shorter
+    u32 length_limit        # tokens of more than two symbols must be shorter
     bint by_position
     bint finished
     u32 n_merges
@@ -87,7 +87,7 @@ cdef struct Merging:        # the state of a MergeLoop
 
 
 cdef inline Pair* find_record(Merging* m, u64 key) noexcept nogil:
-    """The record of a pair, or the empty one where it belongs."""
+    """The record of a pair, or the empty record where it belongs."""
     cdef u64 at = st_hash_word(key) >> m.shift
     while m.table[at].key != key and m.table[at].key != NO_PAIR:
         at = (at + 1) & m.mask
@@ -95,7 +95,7 @@ cdef inline Pair* find_record(Merging* m, u64 key) noexcept nogil:
 
 
 cdef inline u32 level_of(u64 count) noexcept nogil:
-    """The bucket for a count: exact below EXACT, then 16 buckets for each power of two."""
+    """The bucket for a count: one for each count below EXACT, then 16 for each power of two."""
     cdef u32 power = 0
     cdef u64 rest
     if count < EXACT:

@@ -125,7 +125,7 @@ cdef inline bint may_join(ElementTable t, CharKind kind) noexcept nogil:
 
 
 cdef int resolve_entry(ElementTable t, ElementWalk* w, OpenElement* e) except -1 nogil:
-    """Get the result for an entry, which is the last of `entries` or not among them."""
+    """Get the result for an entry, which must be the last of `entries` or not be one of them."""
     cdef bint is_kept = True
     free_entry(e)
     e.element = find_kept(t, w.p + e.start, e.stop - e.start, e.where)

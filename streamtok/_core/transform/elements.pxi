@@ -18,7 +18,7 @@ cdef enum:
     PLACE_FIRST = 2         # of the first segment of its stream,
     PLACE_END = 4           # or at the end of a segment
 
-    KIND_UNKNOWN = 1        # the steps were not asked yet
+    KIND_UNKNOWN = 1        # the steps have not been asked yet
     KIND_CHANGED = 2
     KIND_JOINS_ANY = 4      # joins anything before it
     KIND_HOLDS_ANY = 8      # holds anything after it
@@ -250,7 +250,7 @@ cdef inline u32 utf8_at(const u8* p, size_t i, size_t n, int* size) noexcept nog
 
 
 cdef inline size_t utf8_before(const u8* p, size_t low, size_t i, size_t n) noexcept nogil:
-    """Where the character before i begins, at or after `low`."""
+    """The start of the character before i, but not before `low`."""
     cdef size_t start = i - 1
     cdef int size
     while start > low and i - start < 4 and (p[start] & 0xC0) == 0x80:

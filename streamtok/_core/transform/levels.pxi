@@ -179,7 +179,7 @@ cdef class Sink:
 
 @cython.final
 cdef class Changer:
-    """Passes a text through the levels. One call at a time."""
+    """Passes a text through the levels. Only one call may run at a time."""
 
     cdef ChangeRules rules
     cdef int n_levels
