@@ -1,7 +1,7 @@
 """Arrays of numbers that Python passes to the core: checked once, then plain pointers.
 
 Anything with the buffer protocol will do: numpy arrays, bytes, memoryviews. Cython's typed
-memoryviews would do the same, but add some thousand lines of C to each module that uses one.
+memoryviews would do the same, but would add thousands of lines of C to each module that uses one.
 """
 
 cdef str NAMES = "uint8 uint16 uint32 uint64 int64 float64"
@@ -18,10 +18,10 @@ cdef class ArrayView:
 cdef ArrayView read_array(object array, Kind kind, str name, int dimensions=1):
     """Borrow the memory of a C-contiguous array of `kind`.
 
-    name: what messages call the array.
+    name: the array's name in messages.
 
-    Raises TypeError if it is not a buffer, ValueError for any other item type, order or number of
-    dimensions.
+    Raises TypeError if it is not a buffer, and ValueError if it has the wrong item type, order or
+    number of dimensions.
     """
     return view_of(array, kind, name, dimensions, PyBUF_ND | PyBUF_FORMAT)
 
@@ -54,7 +54,10 @@ cdef ArrayView view_of(object array, Kind kind, str name, int dimensions, int fl
 
 
 cdef bint is_kind(const char* format, Py_ssize_t width, Kind kind) noexcept:
-    """Whether a format of the `struct` module is of this kind. C has two types of 8-byte integers."""
+    """Whether a format of the `struct` module is of this kind.
+
+    Several formats are, because C has several integer types of 8 bytes.
+    """
     if format[0] in b"@=<":             # all supported machines are little-endian
         format += 1
     if format[0] == 0 or format[1] != 0:

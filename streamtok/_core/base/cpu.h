@@ -1,9 +1,9 @@
 /* SIMD levels: the instructions that kernels are compiled for, and those that this processor has.
  *
  * x86-64 has five levels. Each includes the level before it, and a kernel may use all instructions of
- * its level. cpuid reports the processor's level, with every compiler. GCC and clang must be told which
- * functions may use its instructions (ST_FOR_..., ST_TARGET_BEGIN); MSVC need not. On arm64, kernels
- * use NEON or plain C.
+ * its level. The processor's level is found with cpuid. GCC and clang must be told which functions may
+ * use the instructions of a level (ST_FOR_..., ST_TARGET_BEGIN); MSVC does not need that. On arm64,
+ * kernels use NEON or plain C.
  */
 #ifndef STREAMTOK_CPU_H
 #define STREAMTOK_CPU_H
@@ -11,26 +11,27 @@
 #include <stdint.h>
 
 enum {
-    ST_PLAIN,  /* C; on x86-64, compilers use SSE2 */
+    ST_PLAIN,  /* plain C, which compilers translate to SSE2 on x86-64 */
     ST_SSE4,   /* SSE4.2 with POPCNT: Nehalem, Bulldozer, and small processors that still lack AVX2 */
-    ST_AVX2,   /* with BMI, BMI2, LZCNT, POPCNT: Haswell, Zen */
-    ST_AVX512, /* with BW, VL, DQ, CD: Skylake-X, Cascade Lake */
-    ST_VBMI2,  /* with VBMI: Ice Lake, Zen 4 */
+    ST_AVX2,   /* AVX2 with BMI, BMI2, LZCNT, POPCNT: Haswell, Zen */
+    ST_AVX512, /* AVX-512 with BW, VL, DQ, CD: Skylake-X, Cascade Lake */
+    ST_VBMI2,  /* VBMI2 with VBMI: Ice Lake, Zen 4 */
     ST_ANY = ST_VBMI2
 };
 
-/* The highest level that a build may use (STREAMTOK_SIMD in setup.py): tests the code of other processors. */
+/* The highest level that a build may use (STREAMTOK_SIMD in setup.py). Lower it to test the code for older
+   processors. */
 #ifndef ST_MOST
 #define ST_MOST ST_ANY
 #endif
 
-/* All arm64 processors have it. */
+/* All arm64 processors have NEON. */
 #if defined(__aarch64__)
 #define ST_NEON 1
 #include <arm_neon.h>
 #endif
 
-/* Not clang-cl: its functions cannot use other instructions than the whole file. */
+/* clang-cl is left out: there, a function can use only the instructions that the whole file may use. */
 #if (defined(__x86_64__) || defined(_M_X64)) && !(defined(_MSC_VER) && defined(__clang__))
 #define ST_X86 1
 #include <immintrin.h>
@@ -51,7 +52,7 @@ enum {
 #define ST_FOR_AVX512 ST_TARGET(ST_FEATURES_AVX512)
 #define ST_FOR_VBMI2 ST_TARGET(ST_FEATURES_VBMI2)
 
-/* As ST_FOR_..., for all functions between BEGIN and END. */
+/* As ST_FOR_..., but for all functions between BEGIN and END. */
 #define ST_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
 #define ST_TARGET_BEGIN(features) \
@@ -86,7 +87,7 @@ static inline uint64_t st_saved_registers(void) {
 #endif
 }
 
-/* Whether all these bits are set. */
+/* Whether all `wanted` bits are set. */
 static inline int st_all_of(uint64_t bits, uint64_t wanted) { return (bits & wanted) == wanted; }
 
 static int st_level_of_processor(void) {
@@ -114,7 +115,7 @@ static int st_level_of_processor(void) {
 }
 #endif
 
-/* The level that kernels may use, at most `most`. Only tests pass less than ST_ANY. */
+/* The highest level that kernels may use, at most `most`. Only tests pass less than ST_ANY. */
 static inline int st_level(int most) {
 #if defined(ST_X86)
     static int known = -1; /* racing threads store the same value */
@@ -130,7 +131,7 @@ static inline int st_level(int most) {
 #endif
 }
 
-/* The fastest version, of level `most` at most, of a kernel written with vector/. */
+/* The fastest version of a kernel written with vector/ whose level is at most `most`. */
 #if defined(ST_X86)
 #define ST_BEST(most, name) \
     (st_level(most) >= ST_VBMI2  ? name##_avx512 \

@@ -1,8 +1,8 @@
 """Objects that accept one call at a time: a second call raises StreamInUseError and changes nothing.
 
 A lock that Python code acquires and releases can stay locked forever: a signal handler that raises
-may run between any two bytecode instructions, such as between `acquire` and `try`. Here both steps
-are C, and only the call itself is Python.
+may run between any two bytecode instructions, such as between `acquire` and `try`. Here, C code sets
+and clears the flag, and only the call itself is Python.
 """
 
 from functools import update_wrapper
@@ -27,14 +27,14 @@ cdef class OneCall:
 
 
 def one_call(function):
-    """Decorator of a method of a `OneCall`: a call during another one raises StreamInUseError."""
+    """Decorator for methods of a `OneCall`: a call during another one raises StreamInUseError."""
     return OneCallMethod(function)
 
 
 @cython.final
 cdef class OneCallMethod:
-    """A method that marks its object busy while it runs, also if it raises. Calls from other threads
-    or from signal handlers meanwhile raise StreamInUseError.
+    """A method whose object is marked busy until the method returns or raises. Until then, calls from
+    other threads or from signal handlers raise StreamInUseError.
     """
 
     cdef object function

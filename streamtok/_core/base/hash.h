@@ -3,17 +3,18 @@
    depends on them: processes with different keys return the same ids.
 
    Each function is universal: any two different inputs collide under few of the keys. The proofs assume
-   nothing about the inputs. P is over the keys, for inputs chosen without knowing them:
+   nothing about the inputs, except that they were chosen without knowing the keys. The probabilities P
+   are over the keys:
 
    st_hash_word   x K mod 2^64, K odd. For x != y with t zeros at the end of x - y, (x - y) K is uniform
                   over the odd multiples of 2^t, so P(the top b bits agree) <= 2 / 2^b (Dietzfelbinger
-                  et al. 1997). Only the top bits are that good.
+                  et al. 1997). This holds for the top bits only.
    st_hash_key    low K_1 + (low >> 32) K_2 + high K_3 mod 2^64, all K odd, for the top b <= 32 bits. If the
                   lower halves of the low words differ, K_1 makes P <= 2 / 2^b as above. If only their
                   upper halves differ, K_2 does. If the low words agree and the high words differ only in
                   their top m bits, P <= 2 / 2^m; but only 2^m such inputs exist, so at most two of them
-                  are expected to collide with a key. Without K_2, inputs that differ in the last bytes
-                  of both words would share few values.
+                  are expected to collide with a given one. Without K_2, inputs that differ only in the
+                  last bytes of both words would have only a few different hashes.
    st_hash_bytes  The upper half of B + A_0 n + A_1 x_1 + A_2 x_2 + ... mod 2^128, over the words of up to
                   256 bytes: any two inputs have independent uniform values (Thorup 2015, "High speed
                   hashing for integers and strings"), so all bits are equally good. For longer inputs,
@@ -34,7 +35,7 @@
 static struct {
     uint64_t factors[3]; /* odd */
     uint64_t point;      /* where the polynomial is evaluated */
-    /* A for each word and the size; B; A for the polynomial and the whole size */
+    /* the A of each word and of the size; B; the A of the polynomial and of the whole size */
     uint64_t low[ST_HASH_WORDS + 4], high[ST_HASH_WORDS + 4];
 } st_secret;
 
@@ -42,7 +43,7 @@ enum { ST_OF_SIZE = ST_HASH_WORDS, ST_OF_NOTHING, ST_OF_POLYNOMIAL, ST_OF_WHOLE_
 
 #define ST_SECRET_SIZE sizeof st_secret
 
-/* Sets the secret from ST_SECRET_SIZE random bytes, once in a process and before there is any table.
+/* Sets the secret from ST_SECRET_SIZE random bytes, once in a process and before any table is made.
    Subinterpreters and forked processes keep the secret. */
 static inline void st_hash_begin(const void *random) {
     static volatile char begun = 0;
@@ -52,7 +53,7 @@ static inline void st_hash_begin(const void *random) {
     st_secret.point &= ST_HASH_PRIME;
 }
 
-/* For another compilation unit that uses the same tables: it copies the secret. */
+/* The secret, which another compilation unit copies in order to use the same tables. */
 static inline const void *st_hash_secret(void) { return &st_secret; }
 
 /* The right shift that turns hashes into slots of a table. slots: a power of two, 2 to 2^63. */
@@ -102,7 +103,7 @@ static inline uint64_t st_hash_block(const uint8_t *p, size_t n) {
     st_add_word(&sum, n, ST_OF_SIZE);
     if (n >= 8) {
         for (size_t i = 0; i + 8 < n; i += 8) st_add_word(&sum, st_load64(p + i), 1 + i / 8);
-        st_add_word(&sum, st_load64(p + n - 8), 0); /* overlaps, rather than load a partial word */
+        st_add_word(&sum, st_load64(p + n - 8), 0); /* overlaps the word before instead of being partial */
     } else if (n >= 4) {
         st_add_word(&sum, st_load_part(p, 4) | st_load_part(p + n - 4, 4) << 32, 0);
     } else if (n) {

@@ -16,7 +16,7 @@ cdef void* memory_for(size_t count, size_t size, const char* what) except NULL n
 
 
 cdef void* zeros_for(size_t count, size_t size, const char* what) except NULL nogil:
-    """As `memory_for`, all zero."""
+    """As `memory_for`, but filled with zeros."""
     cdef void* items = calloc(count if count else 1, size)
     if items == NULL:
         no_memory(count, what)
@@ -24,7 +24,7 @@ cdef void* zeros_for(size_t count, size_t size, const char* what) except NULL no
 
 
 cdef void* grown(void* items, size_t* capacity, size_t wanted, size_t size, const char* what) except NULL nogil:
-    """Reallocate `items` for `wanted` of them and half as many again; sets `capacity` to their number."""
+    """Reallocate `items` with room for half as many again as `wanted`; set `capacity` to the new room."""
     cdef size_t more = wanted + wanted // 2 + 64
     cdef void* larger = NULL
     if more > wanted and more <= <size_t>-1 // size:

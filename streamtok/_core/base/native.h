@@ -1,4 +1,4 @@
-/* What Cython cannot express: unaligned loads, prefetching, atomic flags. */
+/* Operations that Cython cannot express: unaligned loads, prefetching, atomic flags. */
 #ifndef STREAMTOK_NATIVE_H
 #define STREAMTOK_NATIVE_H
 
@@ -32,14 +32,14 @@ static inline uint64_t st_load64(const uint8_t *p) {
     return value;
 }
 
-/* The first n <= 8 bytes at p, little end first, the rest zero; reads nothing beyond p + n. */
+/* The n <= 8 bytes at p as a little-endian number; reads nothing beyond p + n. */
 static inline uint64_t st_load_part(const uint8_t *p, size_t n) {
     uint64_t value = 0;
     memcpy(&value, p, n);
     return value;
 }
 
-/* Index of the lowest set bit, of the highest (bits != 0), and the number of set bits. */
+/* The index of the lowest set bit and of the highest one (bits != 0), and the number of set bits. */
 static inline int st_lowest(uint64_t bits) {
 #if defined(_MSC_VER)
     unsigned long at;
@@ -79,8 +79,8 @@ static inline size_t st_block_size(size_t size) {
     return size;
 }
 
-/* Memory at a multiple of `alignment`, with few page faults: from 1 MiB on in huge pages if the system
-   has them, which also saves most TLB misses. Not zeroed. Freed by st_free_block. */
+/* Memory at a multiple of `alignment`, with few page faults: blocks of 1 MiB or more are in huge pages if
+   the system has them, which also saves most TLB misses. Not zeroed. Freed by st_free_block. */
 static inline void *st_new_block(size_t size, size_t alignment) {
 #if defined(_WIN32)
     return _aligned_malloc(size ? size : 1, alignment);
@@ -97,8 +97,8 @@ static inline void *st_new_block(size_t size, size_t alignment) {
 #endif
 }
 
-/* As st_new_block, but aligned to a cache line and zeroed; freed by st_free_table. calloc need not zero
-   fresh pages of the system. The pointer that it returned is stored before the table. */
+/* As st_new_block, but aligned to a cache line and zeroed; freed by st_free_table. Uses calloc, which need
+   not zero pages that are fresh from the system, and stores the pointer that it returned before the table. */
 static inline void *st_new_table(size_t size) {
     size_t alignment = size >= ST_LARGE ? ST_HUGE : 64;
     size_t whole = (size + alignment - 1) / alignment * alignment, more = alignment + sizeof(void *);
@@ -120,7 +120,7 @@ static inline void st_free_table(void *table) {
     free(memory);
 }
 
-/* As st_new_block, for memory to be passed to realloc and free. */
+/* As st_new_block, but the memory may be passed to realloc and free. */
 static inline void *st_new_growable(size_t size) {
 #if defined(_WIN32)
     return malloc(size ? size : 1);
@@ -208,8 +208,8 @@ static inline void *st_swap(void **at, void *value) {
 #endif
 }
 
-/* Copies up to a few hundred bytes. If the size of a memcpy has a small bound, GCC emits "rep movs", which
-   takes 30 cycles to start. */
+/* Copies up to a few hundred bytes. For a memcpy whose size is known to be small, GCC emits "rep movs",
+   which takes 30 cycles to start. */
 static inline void st_copy_few(uint8_t *to, const uint8_t *from, size_t n) {
     if (n >= 16) {
         for (size_t i = 0; i < n - 16; i += 16) memcpy(to + i, from + i, 16);

@@ -1,11 +1,14 @@
-"""Return ids as Python objects: arrays without a copy, the caller's buffers; lists: shared_ints."""
+"""Return ids as arrays, without a copy if they are many, or in the caller's buffers.
+
+`base/shared_ints.pxi` makes lists.
+"""
 
 cdef enum:
     SPARE_BLOCKS = 16
     SPARE_LIMIT = 1 << 22   # largest block that is kept, in ids
     SPARE_TOTAL = 1 << 24   # all kept blocks together, in ids
     SPARE_WASTE = 4         # a reused block is at most this many times as large as wanted
-    OWNED_FROM = 1 << 13    # from so many ids on, an array takes over the memory instead of a copy
+    OWNED_FROM = 1 << 13    # from this many ids on, an array takes over the memory instead of copying it
 
 
 cdef enum Form:             # how ids are returned
@@ -29,7 +32,7 @@ cdef class Output:
 
     @staticmethod
     def into(out, size_t start=0):
-        """Output: write ids to a buffer of uint16 or uint32 from `start` on; return their number."""
+        """Output: writes ids to a buffer of uint16 or uint32 from `start` on; calls return their number."""
         return output_into(out, start)
 
     def of(self, ids):
@@ -75,7 +78,7 @@ cdef class Spares:
     cdef char busy
 
     cdef u32* take(self, size_t wanted, size_t* size) noexcept:
-        """The smallest kept block for `wanted` ids that does not waste too much, or NULL."""
+        """Take the smallest block that has room for `wanted` ids, but not far too much; NULL if none."""
         cdef u32* block = NULL
         cdef size_t i, best = SPARE_BLOCKS, least = SPARE_WASTE * wanted
         if st_enter(&self.busy):
@@ -92,7 +95,7 @@ cdef class Spares:
         return block
 
     cdef void give(self, u32* block, size_t size) noexcept:
-        """Keep the block, instead of the smallest one if all slots are in use, or free it."""
+        """Keep a block or free it. If all slots are in use, it replaces the smallest block if it is larger."""
         cdef u32* dropped = block
         cdef size_t i, least = size, slot = SPARE_BLOCKS
         if size <= SPARE_LIMIT and not st_enter(&self.busy):
@@ -167,7 +170,7 @@ cdef int foresee(Spares spares, Work* w, size_t count) except -1:
 
 
 cdef object ids_to_array(Spares spares, Work* w):
-    """numpy.uint32 of the ids in `w.out`: a copy of few ids, or the memory of many, taken from `w`."""
+    """numpy.uint32: the ids in `w.out`. Few ids are copied; for many, the array takes their memory from `w`."""
     cdef IdBlock block
     cdef cnp.ndarray array
     cdef cnp.npy_intp count = w.count
@@ -224,7 +227,7 @@ cdef object fill(object out, const u32* ids, size_t count):
 
 cdef object fill_memory(void* memory, size_t item_size, size_t size, size_t start, const u32* ids,
                         size_t count):
-    """Copy the ids to memory[start:size], of items of 2 or 4 bytes; return their number."""
+    """Copy the ids to memory[start:size], whose items have 2 or 4 bytes; return their number."""
     cdef size_t i, begin = min(start, size), capacity = size - begin
     cdef u8* out = <u8*>memory + begin * item_size
     if capacity < count:
@@ -250,7 +253,7 @@ cdef object ids_with_spans(Spares spares, Work* w):
 
 
 cdef object ids_as(Form form, TokenTable table, Spares spares, Work* w, object out):
-    """The ids in `w.out`, or their number. out: the buffer, for IN_BUFFER, or an `Output.into`."""
+    """The ids in `w.out` in the given form. out: for IN_BUFFER, a buffer or an `Output.into`."""
     if form == AS_LIST:
         return ids_to_list(table, w.out, w.count)
     if form == AS_COUNT:

@@ -1,4 +1,4 @@
-/* Read ids from Python objects: the items of a list or tuple, the memory of an array. */
+/* Read ids from Python objects: from the items of a list or tuple, or from the memory of an array. */
 #ifndef STREAMTOK_READ_IDS_H
 #define STREAMTOK_READ_IDS_H
 
@@ -15,7 +15,7 @@
 #define ST_LISTS_HOLD_STILL 1
 #endif
 
-/* The value of an object if it is exactly an int (no subclass) of 0 .. 2^32 - 1; else -1. Never raises. */
+/* The value of an object if it is an int (not of a subclass) from 0 to 2^32 - 1, else -1. Never raises. */
 static inline int64_t st_read_int(PyObject *value) {
     long long found;
     int is_over;
@@ -30,10 +30,10 @@ static inline int64_t st_read_int(PyObject *value) {
     return is_over || found < 0 || found > 0xFFFFFFFFll ? -1 : (int64_t)found;
 }
 
-#define ST_AHEAD 24 /* items to prefetch: their objects are scattered in memory */
+#define ST_AHEAD 24 /* how many items ahead to prefetch: their objects are scattered in memory */
 
 /* Reads the first n of `have` >= n items; returns 0 if one of them is not an id, else 1. Also prefetches
-   each id's entry, of `width` bytes, in `table`: later, the cache misses would take most of the time. */
+   each id's entry, of `width` bytes, in `table`: otherwise, later look-ups would mostly wait for memory. */
 static inline int st_read_ints(PyObject *const *items, size_t n, size_t have, uint32_t *ids,
                                const void *table, size_t width) {
     for (size_t i = 0; i < n; i++) {
@@ -47,7 +47,7 @@ static inline int st_read_ints(PyObject *const *items, size_t n, size_t have, ui
     return 1;
 }
 
-/* As st_read_ints, for n integers of a type in memory, aligned or not. */
+/* As st_read_ints, but for n integers of a C type in memory, aligned or not. */
 #define ST_DEFINE_READ(name, type)                                                         \
     static inline int name(const char *p, size_t n, uint32_t *ids) {                       \
         uint64_t any = 0;                                                                  \
@@ -63,7 +63,7 @@ static inline int st_read_ints(PyObject *const *items, size_t n, size_t have, ui
 ST_DEFINE_READ(st_read_u16, uint16_t)
 ST_DEFINE_READ(st_read_i32, int32_t)
 ST_DEFINE_READ(st_read_u32, uint32_t)
-ST_DEFINE_READ(st_read_u64, uint64_t) /* also int64: as uint64, negative numbers are too large */
+ST_DEFINE_READ(st_read_u64, uint64_t) /* also for int64: read as uint64, negative numbers are too large */
 
 /* The reader for an array whose buffer has this format and item size; NULL if there is none. */
 typedef int (*st_reader)(const char *p, size_t n, uint32_t *ids);

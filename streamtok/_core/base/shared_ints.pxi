@@ -1,13 +1,13 @@
 """The int objects in lists of ids. Each is made once in a process and shared by all vocabularies.
 
-A reference to an existing int costs a fraction of a new object. The ints are ordinary; each is made
-when its id is first needed in a list. So the ints of a text are close together in memory, and the
-first list waits only for its own.
+A reference to an existing int costs a fraction of a new object. The ints are ordinary objects; each is
+made when its id is first needed in a list. So the ints of a text are close together in memory, and the
+first list does not have to wait for ints that it does not hold.
 """
 
 cdef enum:
     # How many ids ahead to prefetch the int objects, and their slots in `shared_ints`.
-    # Without this, a list takes twice as long.
+    # Without prefetching, a list takes twice as long.
     INTS_AHEAD = 32
     SLOTS_AHEAD = 96
     LISTED = 1 << 20            # ids between two checks for signals

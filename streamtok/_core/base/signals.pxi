@@ -2,7 +2,7 @@
 
 Python runs signal handlers only between bytecode instructions, so never while the core works. Long
 loops call `look` about once a megabyte. At most ten times a second, `look` takes the GIL and runs
-the handlers; otherwise it only reads the clock. An exception of a handler propagates like any
+the handlers; otherwise it only reads the clock. An exception from a handler propagates like any
 other: the call fails and has changed nothing.
 """
 

@@ -5,11 +5,11 @@
 
 #include "merge/turns.h"
 
-#define ST_MERGE_BATCH 1024 /* pieces of a batch, at most */
+#define ST_MERGE_BATCH 1024 /* the most pieces in a batch */
 
 #if defined(ST_X86)
 
-#define ST_FEW 8    /* so few pieces take turns instead (merge/turns.h) */
+#define ST_FEW 8    /* up to this many pieces take turns instead (merge/turns.h) */
 #define ST_WIDE 16  /* pieces that are merged side by side */
 #define ST_GROUPS 4 /* groups of ST_WIDE that take turns: one waits for memory while the others compute */
 
@@ -22,16 +22,16 @@ typedef struct {
     ST_ALIGNED(64) uint32_t ranks[66][ST_WIDE]; /* the token that this row and the next merge into; ST_NONE if
                                           they do not, and from the last row of a column on */
     ST_ALIGNED(64) uint64_t pairs[2 * ST_WIDE]; /* to look up */
-    ST_ALIGNED(64) uint32_t tokens[66][ST_WIDE]; /* not 4 KiB after the ranks: no aliasing */
-    ST_ALIGNED(64) uint64_t buckets[2 * ST_WIDE]; /* offsets in bytes of the pairs' buckets */
+    ST_ALIGNED(64) uint32_t tokens[66][ST_WIDE]; /* not 4 KiB after the ranks, to avoid aliasing */
+    ST_ALIGNED(64) uint64_t buckets[2 * ST_WIDE]; /* byte offsets of the pairs' buckets */
     ST_ALIGNED(64) uint32_t counts[ST_WIDE]; /* of tokens */
-    __m512i merged, at; /* the next merges: their tokens and rows */
-    size_t asked, rights; /* pairs to look up; the first `rights` are right pairs */
+    __m512i merged, at; /* of each column's next merge: the new token and its row */
+    size_t asked, rights; /* number of pairs to look up; the first `rights` are right pairs */
     int rows;
     __mmask16 going, has_left, has_right;
 } st_columns;
 
-/* Appends the `wanted` ones of 16 pairs, and their buckets; returns the new number of pairs. */
+/* Appends those of 16 pairs whose bit in `wanted` is set, and their buckets; returns the new number of pairs. */
 ST_FOR_AVX512 static ST_ALWAYS_INLINE size_t st_ask(
     st_columns *c, const st_pairs *pairs, size_t asked, __mmask16 wanted, __m512i left, __m512i right) {
     const __m128i down = _mm_cvtsi32_si128(pairs->shift);
@@ -51,7 +51,7 @@ ST_FOR_AVX512 static ST_ALWAYS_INLINE size_t st_ask(
 }
 
 /* Chooses the next merge of each column and prefetches the buckets of the pairs that it makes.
-   least: the least rank << ST_ROW_BITS | row of each column, so the leftmost of equal ranks. */
+   least: for each column, the least value of rank << ST_ROW_BITS | row, and so the leftmost of equal ranks. */
 ST_FOR_AVX512 static ST_ALWAYS_INLINE void st_columns_ask(st_columns *c,
                                                                           const st_pairs *pairs,
                                                                           __m512i least) {
@@ -170,9 +170,10 @@ ST_FOR_AVX512 static inline void st_columns_step(st_columns *c, const st_pairs *
     st_columns_ask(c, pairs, least);
 }
 
-/* Merges the `count` pieces numbered in `which`, in order of size, 16 in each of `columns`, which take turns.
-   Returns the column of the first piece; the others follow it. The columns before it stay empty. They cost least
-   among the shortest pieces, since a group takes as many steps and rows as its longest piece. */
+/* Merges the `count` pieces numbered in `which`, sorted by size, 16 in each of `columns`, which take turns.
+   Returns the column of the first piece; the other pieces follow it. The columns before it stay empty. Empty
+   columns cost least next to the shortest pieces, since a group takes as many steps and rows as its longest
+   piece. */
 ST_FOR_AVX512 static inline size_t st_columns_run(st_columns *columns, const st_pairs *pairs,
                                              const uint32_t *byte_token, const uint32_t *byte_pairs,
                                              const uint8_t *bytes, const uint16_t *units,

@@ -1,4 +1,4 @@
-"""Encode pre-tokens that are too long for the cache, in whole or as far as ids are final."""
+"""Encode pre-tokens that are too long for the cache: all of one, or the part whose ids are final."""
 
 cdef size_t commit_section(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
     """Emit the tokens of p[:n] that are final whatever follows; return the bytes that they cover."""
@@ -24,7 +24,7 @@ cdef size_t commit_section(TokenTable table, Work* w, const u8* p, size_t n) exc
 
 
 cdef size_t commit_certain(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
-    """As `commit_section`, for any n, with one or two calls of `stable_tokens`, not one a section."""
+    """As `commit_section`, but for any n; calls `stable_tokens` at most twice, not once for each section."""
     cdef size_t done = 0, step
     # An endless run repeats its sections, whose ids need not be computed again.
     while n - done >= SECTION:
@@ -40,10 +40,10 @@ cdef size_t commit_certain(TokenTable table, Work* w, const u8* p, size_t n) exc
 
 
 cdef size_t count_certain(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
-    """Add the number of tokens of p[:n], except its end, to w.forgotten; return the bytes that they cover.
+    """Count the tokens of p[:n], except those at its end, in w.forgotten; return the bytes that they cover.
 
-    Proceeds in pieces, as a stream does, so that counting needs no memory for the ids. A piece has as
-    many new bytes as old ones, so that the work remains proportional to n.
+    Proceeds in pieces, as a stream does, so that counting needs no memory for the ids. At least half of
+    each piece is new, so that the work remains proportional to n.
     """
     cdef size_t before = w.count, at = 0, done, size = COUNT_STEP
     while n - at > size:
@@ -58,7 +58,7 @@ cdef size_t count_certain(TokenTable table, Work* w, const u8* p, size_t n) exce
 
 
 cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil:
-    """Encode p[:n], the whole rest of a pre-token, by the merge loop alone."""
+    """Encode p[:n], all that remains of a pre-token, by the merge loop alone."""
     cdef const Tokens* t = table.tokens()
     cdef size_t before = w.count, i
     cdef Growing into

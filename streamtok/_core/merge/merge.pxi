@@ -1,12 +1,13 @@
 """The merge engine: byte pair encoding of one segment of bytes, without the GIL.
 
-Merges the adjacent pair of lowest rank, the leftmost of equal ones, until no pair is in the table.
+Repeatedly merges the adjacent pair of lowest rank (of equal ranks, the leftmost) until no adjacent pair
+is in the table.
 `merge_long` takes O(n log n) for any input, with three data structures, as in SentencePiece's agenda
 of symbol pairs (Kudo and Richardson 2018):
 
 - The *linked list*: one `Node` for each byte. A merge changes the left node of a pair and unlinks
   the right one.
-- The *heap*: one `Candidate` for each pair that may merge, the lowest rank first, then the leftmost.
+- The *heap*: one `Candidate` for each pair that may merge, ordered by rank, then from left to right.
 - The *version stamps*: a node counts the merges that it took part in, and a candidate carries the
   versions of both its nodes. If they differ, the candidate is stale: its tokens have changed since.
   It stays in the heap until it is popped, and is then dropped.
@@ -18,9 +19,9 @@ Ordinary text hardly ever needs the heap. Most of its pre-tokens are in the cach
 at all (`cache/pretoken_cache.pxi`). A new pre-token is short, and up to 64 bytes, scanning all ranks
 for the lowest is cheaper than a heap: `merge/turns.h` does that for one pre-token or many,
 `merge/columns.h` for many in registers. Longer pre-tokens become segments of 64 bytes
-(`merge/segments.pxi`). The heap remains for segments of 1 KiB, where a long run repeats itself or
-short segments do not agree, and for vocabularies with equal ranks (`ties`). It bounds the cost of the
-worst input.
+(`merge/segments.pxi`). The heap is needed only for vocabularies with equal ranks (`ties`), and for
+segments of 1 KiB, which are used where a long run repeats itself or short segments do not agree. It
+bounds the cost of the worst input.
 
 Rounds precede the heap, as long as they pay: a run of spaces or dashes merges the same pair
 everywhere, and one pass over the tokens does the work of a thousand candidates.
@@ -100,7 +101,7 @@ cdef inline void consider(const Tokens* t, Merger* m, size_t* size, u32 left) no
 cdef size_t merge_round(const Tokens* t, u32* tokens, u32* ranks, size_t n, u32 least) noexcept nogil:
     """Merge the pairs of the lowest rank, `least`, from left to right; return the number of tokens left.
 
-    ranks[i] is the token that tokens[i] and tokens[i + 1] merge into, ranks[n - 1] is NONE. Stops
+    ranks[i] is the token that tokens[i] and tokens[i + 1] merge into; ranks[n - 1] is NONE. Stops
     early if a merge makes a pair of lower rank, which must merge first.
     """
     cdef size_t i = 0, k = 0
@@ -147,7 +148,7 @@ cdef size_t merge_in_rounds(const Tokens* t, u32* tokens, u32* ranks, size_t n) 
 cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexcept nogil:
     """Encode p[:n] into m.result with the linked list, the heap and the version stamps.
 
-    Returns the number of tokens. Needs a capacity of n nodes in m.
+    Returns the number of tokens. m must have room for n nodes.
     """
     cdef Node* nodes = m.nodes
     cdef Candidate* heap = m.heap
@@ -211,7 +212,7 @@ cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexce
 
 
 cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except -1 nogil:
-    """Encode p[:n], n < 2**32 - 1, into m.result; returns the number of tokens."""
+    """Encode p[:n], n < 2**32 - 1, into m.result; return the number of tokens."""
     if n == 0:
         return 0
     if n >= NONE:
@@ -225,7 +226,7 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
 
 
 cdef Py_ssize_t merge_alone(const Tokens* t, const u8* p, size_t n, u32* tokens) noexcept nogil:
-    """Encode p[:n], 1 <= n <= ST_SHORT, into tokens[:n]; returns the number of tokens."""
+    """Encode p[:n], 1 <= n <= ST_SHORT, into tokens[:n]; return the number of tokens."""
     cdef u16 first = 0
     cdef u8 size = <u8>n, count
     strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, p, &first, &size, 1, tokens, &first, &count)
@@ -236,7 +237,7 @@ cdef int merge_many(const Tokens* t, Merger* m, const u8* bytes, const u16* unit
                     size_t count, u32* tokens, const u16* slots, u8* counts) except -1 nogil:
     """Encode `count` pieces, at most ST_MERGE_BATCH, of up to ST_SHORT bytes each.
 
-    Piece i is at bytes[16 * units[i]], its tokens go to tokens[16 * slots[i]], their number to
+    Piece i is at bytes[16 * units[i]]. Its tokens go to tokens[16 * slots[i]], and their number to
     counts[i].
     """
     cdef size_t i

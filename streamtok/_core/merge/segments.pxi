@@ -6,22 +6,22 @@ token p[i:j], then the encoding of p[:c] is E up to j, followed by S from j on. 
 The token is compatible with the next one, since they are neighbours in S. So joining at j is exact for
 every rank table, and no pair has to be looked up.
 
-Two encodings usually agree within a few tokens. Segments are then independent: many are merged
-together (`merge/turns.h`, `merge/columns.h`), and a byte costs a fifth of its cost in the heap of one
-long merge. Otherwise, each segment begins with a token of E, so that it usually agrees with E right
-away, also in a run of one letter, where tokens that begin elsewhere would be out of step. If it does
-not agree, it begins earlier and becomes longer. In the worst case, it repeats all of E, but E then
-grows fourfold. So the total work remains proportional to the bytes done, times log n for the heap.
+Two encodings usually agree within a few tokens. Then many segments are merged together, independently
+of each other (`merge/turns.h`, `merge/columns.h`), and a byte costs a fifth of its cost in the heap of
+one long merge. Otherwise, each segment begins with a token of E, so that it usually agrees with E right
+away, even in a run of one letter, where tokens that begin elsewhere would be out of step. A segment that
+does not agree is encoded again from an earlier position. In the worst case, it repeats all of E, but E
+then grows fourfold. So the total work remains proportional to the bytes done, times log n for the heap.
 """
 
 cdef struct Join:
     Growing* out
     size_t first        # index in `out` of E's first token
     size_t done         # bytes of E
-    size_t misses       # segments that did not agree so far
+    size_t misses       # number of segments so far that did not agree
     size_t last         # start of the segment whose tokens are still in the merger
-    size_t last_size    # its bytes; 0: there is none
-    size_t last_count   # its tokens
+    size_t last_size    # bytes of that segment; 0: there is none
+    size_t last_count   # number of its tokens
 
 
 cdef inline int reserve_tokens(Growing* out, size_t more) except -1 nogil:
@@ -47,7 +47,7 @@ cdef int extend(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n, size
                 size_t overlap, size_t period=0) except -1 nogil:
     """Append one segment of about `size` bytes, which begins with a token of E.
 
-    period: of the text, or 0. If possible, the segment begins at a multiple of it after the last
+    period: that of the text, or 0. If possible, the segment begins a multiple of it after the last
     segment, so that both have the same bytes.
     """
     cdef Growing* out = j.out
@@ -82,7 +82,7 @@ cdef int extend(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n, size
         reserve_tokens(out, count)
         items = out.items
         found = m.result
-        # Find the first token that both have at the same position.
+        # Find the first token that E and the segment have at the same position.
         at = other = start
         wide = i
         k = 0
@@ -129,7 +129,7 @@ cdef size_t agree(u64 one, u64 other) noexcept nogil:
 
 
 cdef u64 begins_from(const Tokens* t, const Join* j, size_t start) noexcept nogil:
-    """Bit set of where E's tokens begin after `start`, and where E ends, at most 63 bytes after it."""
+    """Bit set, relative to `start`, of where E's tokens begin and where E ends, at most 63 bytes after it."""
     cdef u64 begins = <u64>1 << (j.done - start)
     cdef size_t at = j.done, i = j.out.count
     while i > j.first:

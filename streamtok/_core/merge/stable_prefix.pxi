@@ -4,11 +4,11 @@ Let e(n) be the byte pair encoding of the first n bytes of a segment, by the mer
 
 Lemma. If e(n) has a token boundary at c, then e(n) = e(c) + BPE(p[c:n]): nothing merged across c,
 so both sides ran as they would alone. Conversely, if the last token u of e(c) and the first token v
-of BPE(p[c:n]) are compatible, BPE(u v) = [u, v], then e(n) has a boundary at c: look at the first
-merge across it; up to then the bytes of u and of v merged as they do in the run over u v alone, so
-that merge would happen there, too. Neither direction assumes anything about the rank table.
+of BPE(p[c:n]) are compatible, which means BPE(u v) = [u, v], then e(n) has a boundary at c. To see
+this, look at the first merge across c: up to it, the bytes of u and of v merge as in the run over u v
+alone, so that run would have this merge, too. Neither direction assumes anything about the rank table.
 
-Any longer encoding e(N) either has a boundary at n or covers n by a token that starts at some m < n
+Any longer encoding e(N) either has a boundary at n or covers n with a token that starts at some m < n
 and has p[m:n] as a proper prefix. So it begins with e(m), where m is n or a position such that p[m:n]
 is a proper prefix of a token. If all these e(m) have a boundary at c, the tokens up to c are final
 whatever follows. So c is the last boundary that e(n) shares with every e(m).
@@ -24,7 +24,7 @@ WORK_PER_BYTE for each of its n bytes ends without a result, and the caller trie
 as many bytes are pending.
 
 The observation that the last token determines the whole encoding is from GitHub's rust-gems `bpe`;
-eager emission at the common root of the live encodings is in "mtc-inc-bpe" (arXiv 2605.30813).
+eager emission at the common root of the live encodings is from "mtc-inc-bpe" (arXiv 2605.30813).
 """
 
 cdef enum:
@@ -33,7 +33,7 @@ cdef enum:
 
 cdef enum:
     FIRST_OVERLAP = 32          # bytes before m that the first attempt encodes again
-    WORK_PER_BYTE = 32          # bytes merged or compared, at most, for each byte of a segment
+    WORK_PER_BYTE = 32          # the most bytes merged or compared for each byte of a segment
     WORK_PER_START = 8          # the cost of checking whether a token may start at a position
 
 
@@ -64,8 +64,8 @@ cdef int move_cut(const Tokens* t, const u32* tokens, size_t count, Merger* scra
                   size_t end, size_t* overlap, size_t* cut, Py_ssize_t* kept, size_t* work) except -1 nogil:
     """Move `cut` back to the last boundary that tokens[:count], which are e(n), share with e(end).
 
-    `kept` is the number of tokens before it. The comparison begins `overlap` bytes before `end`; pass
-    the value that a call leaves to the next call.
+    `kept` is set to the number of tokens before it. The comparison begins at least `overlap` bytes
+    before `end`; pass the value that one call leaves to the next call.
     """
     cdef size_t i, k, found, at, mine, other, shared, shared_count
     cdef const u32* again

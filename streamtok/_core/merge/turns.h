@@ -1,7 +1,7 @@
 /* Byte pair encoding of pieces of up to 64 bytes. Each merge scans all ranks of a piece for the lowest. Several
    pieces take turns, one merge each: while one waits for memory, the others compute. Performs the same merges
-   as `merge_long` of merge/merge.pxi. With AVX2, it finds the least key eight keys at a time, and a pair in its
-   bucket four slots at a time. */
+   as `merge_long` of merge/merge.pxi. With AVX2, the search for the least key compares eight keys at a time, and
+   the search for a pair in its bucket compares four slots at a time. */
 #ifndef STREAMTOK_MERGE_TURNS_H
 #define STREAMTOK_MERGE_TURNS_H
 
@@ -10,17 +10,19 @@
 
 #define ST_IN_TURN 8
 #define ST_SHORT 64    /* bytes of the longest piece */
-#define ST_UNIT 16     /* bytes: pieces begin at multiples of it */
+#define ST_UNIT 16     /* pieces begin at multiples of this many bytes */
 #define ST_NOTHING ((uint32_t)ST_NONE << 6)
 
 typedef struct {
-    ST_ALIGNED(64) uint32_t keys[ST_SHORT + 16]; /* the token that this one and the next merge into << 6 | here,
-                                                        or ST_NONE; the least merges next */
+    /* By position: merged << 6 | position, if the token there and the next one merge into `merged`; otherwise at
+       least ST_NOTHING. The pair with the least key merges next. */
+    ST_ALIGNED(64) uint32_t keys[ST_SHORT + 16];
     uint32_t tokens[ST_SHORT];                   /* at the alive positions */
     uint64_t alive;                                  /* bit set of the positions at which a token begins */
     uint64_t left_pair, right_pair;                  /* the pairs that the last merge made */
     const uint64_t *left, *right;                    /* their buckets */
-    uint32_t before, at, no_right;                   /* their positions; ST_NONE if there is no right pair, or 0 */
+    uint32_t before, at, no_right;                   /* positions of the left and of the right pair; ST_NONE if there
+                                                        is no right pair, else 0 */
     uint32_t most;                                   /* keys to scan, a multiple of 16 */
     size_t piece;
 } st_in_turn;

@@ -1,9 +1,9 @@
 """Models other than merges of bytes: find the ids of a pre-token by looking up pieces of it.
 
 `encode_pieces` (`models/pretokens.pxi`) runs them on pre-tokens that are not in the cache. Each model
-works as the model of that name in tokenizers 0.23 (github.com/huggingface/tokenizers, Apache-2.0),
-see `reference/wordpiece.py` and `reference/unigram.py`, or in SentencePiece 0.2
-(github.com/google/sentencepiece, Apache-2.0), see `reference/unigram.py`.
+works like the model of the same name in tokenizers 0.23 (github.com/huggingface/tokenizers, Apache-2.0)
+or in SentencePiece 0.2 (github.com/google/sentencepiece, Apache-2.0): see `reference/wordpiece.py` and
+`reference/unigram.py`.
 
 A pre-token has at most `most_ids` ids: one for each byte, or three for each byte in SentencePiece, where
 a space may become the bytes of "▁".
@@ -12,7 +12,7 @@ a space may become the bytes of "▁".
 cdef enum:
     LONGEST_PIECE = 1024        # bytes: limits the cost of a search for each byte of a text
     LOOK_PIECES = (1 << 12) - 1 # pieces between two checks for signals, less one
-    SHOWN = 60              # bytes of a text in a message
+    SHOWN = 60              # the most bytes of a text in a message
 
 
 cdef inline size_t character_size(const u8* p, size_t n) noexcept nogil:
@@ -71,7 +71,7 @@ cdef size_t one_unknown(const Model* m, const u8* p, size_t n, u32* out, IdSpan*
 
 cdef size_t word_piece(const Model* m, Watch* watch, const u8* p, size_t n, u32* out,
                        IdSpan* id_spans) except? 0 nogil:
-    """Repeatedly take the longest piece at the beginning of the rest of the word."""
+    """Repeatedly take the longest piece that the rest of the word begins with."""
     cdef const Trie* t = &m.trie
     cdef size_t start = 0, at, end, count = 0
     cdef u32 node = ROOT
@@ -120,14 +120,15 @@ cdef class PieceModel:
     """The tables of a model. Immutable.
 
     kind: a key of MODEL_KINDS. blob, offsets, ids: the pieces end to end, in byte order, uint32
-    offsets [n + 1] and uint32 ids [n]. unknown: the id of text without pieces; 0xFFFFFFFF: there is
-    none, and such text raises ValueError (SentencePiece needs one). prefix, most_characters: for
-    WordPiece, the bytes before pieces that do not begin a word, and the characters of the longest
-    word. scores: for Unigram, float64 by id; in SentencePiece, the score of `unknown` is that of a
-    character without a piece. byte_ids: for Unigram, uint32 [256], or None. stages: applied to each
-    pre-token before the model, see `add_stage`.
+    offsets [n + 1] and uint32 ids [n]. unknown: the id of text without pieces, which SentencePiece
+    needs; 0xFFFFFFFF: there is none, and encoding such text raises ValueError. prefix,
+    most_characters: for WordPiece, the prefix of pieces that do not begin a word, and the most
+    characters of a word that is not unknown. scores: for Unigram, float64 by id; in SentencePiece, the
+    score of `unknown` is that of a character without a piece. byte_ids: for Unigram, uint32 [256], or
+    None. stages: applied to each pre-token before the model, see `add_stage`.
 
-    Raises ValueError for arrays that do not fit together. Costs O(bytes of the pieces).
+    Raises ValueError for an unknown kind, a piece that is too long, or arrays that do not fit together.
+    Takes time proportional to the bytes of the pieces.
     """
 
     def __cinit__(self, str kind not None, bytes blob not None, offsets, ids, u32 unknown, bytes prefix=b"",
@@ -198,7 +199,7 @@ cdef class PieceModel:
 
 
 cdef bint looks_for_pieces(const Model* m) noexcept nogil:
-    """Whether pieces are searched for at every byte of a text, not only at the start of a word."""
+    """Whether a search for pieces may begin at any byte of a text, not only at the start of a word."""
     return m.kind == WORD_PIECE or m.kind == UNIGRAM
 
 

@@ -1,4 +1,4 @@
-"""Encode pre-tokens with a model of pieces: those not in the cache, and the open ones of streams."""
+"""Encode pre-tokens that are not in the cache, and the open ones of streams, with a model of pieces."""
 
 cdef enum:
     MORE_IDS = 4                # how many more ids than bytes a cached pre-token may have
@@ -19,7 +19,7 @@ cdef size_t model_ids(const Model* m, Work* w, const u8* p, size_t n, u32* out,
 
 
 cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u64* key) except -1 nogil:
-    """Encode a pre-token that is not in the cache, and cache it unless it is too long. key: its key."""
+    """Encode a pre-token that is not in the cache, and cache it if it fits. key: its key in the cache."""
     cdef const Model* m = table.tokens().model
     cdef size_t before = w.count, count
     if m.n_stages:
@@ -39,7 +39,7 @@ cdef int put_model_ids(const Model* m, Work* w, const u8* p, size_t n, u64 origi
 
 
 cdef IdSpan* reserve_ids(Work* w, size_t most) except? NULL nogil:
-    """Reserve capacity for `most` ids and spans; return where the spans go, NULL if not wanted."""
+    """Reserve capacity for `most` ids and spans; return where the spans go, NULL if none are wanted."""
     reserve(w, most)
     if not w.follows:
         return NULL
@@ -83,7 +83,7 @@ cdef void keep_id_spans(Work* w, size_t count, u64 origin) noexcept nogil:
 
 cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t start, const i64* ends,
                          size_t count) except -1 nogil:
-    """As `encode_pretokens`, but with the spans of all ids, which the cache does not hold."""
+    """As `encode_pretokens`, but with the spans of all ids, so without the cache, which holds no spans."""
     cdef const Model* m = table.tokens().model
     cdef size_t i, end, at = start
     for i in range(count):
@@ -100,14 +100,14 @@ cdef int commit_pieces(TokenTable table, Work* w, const u8* buffer, Scan* s, siz
                        size_t* retry_at) except -1 nogil:
     """Emit the final ids of the open pre-token buffer[s.start:certain], and skip their bytes.
 
-    A word that is too long for the model is unknown, whatever follows. If spans are wanted, its id
-    waits for the end of the word, which ends the span.
+    A word that is too long for the model is unknown, whatever follows. If spans are wanted, its id is
+    emitted only at the end of the word, which is also the end of the span.
     """
     cdef const Model* m = table.tokens().model
     cdef size_t n = certain - s.start, whole
     if m.n_stages and can_emit_early(m):
         certain = s.start
-        if s.committed or n > m.longest:        # otherwise the whole may be a token
+        if s.committed or n > m.longest:        # otherwise the whole pre-token may be one token
             whole = st_whole_characters(buffer + s.start, n)
             certain += commit_symbols(table, w, buffer + s.start, whole, s.committed, w.origin + s.start)
     elif m.kind == UNIGRAM:
@@ -157,7 +157,7 @@ cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) ex
 
 cdef int end_pieces(TokenTable table, Work* w, const u8* buffer, size_t start, size_t end,
                     double score) except -1 nogil:
-    """Emit the last ids of a pre-token. score: Unigram's, of the ids already emitted."""
+    """Emit the last ids of a pre-token. score: for Unigram, that of the ids already emitted."""
     cdef const Model* m = table.tokens().model
     if m.kind == MERGES:
         return end_symbols(table, w, buffer + start, end - start, w.origin + start)

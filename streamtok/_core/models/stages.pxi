@@ -1,8 +1,8 @@
 """Stages: cut and change each pre-token again before the model encodes it.
 
-Hugging Face's pre-tokenizers form a sequence: after the first that cuts, each one cuts or changes every
-pre-token of the one before as a text by itself. Steps that do not fit into one automaton run here, once
-for each different pre-token, because the cache keeps the result:
+Hugging Face's pre-tokenizers form a sequence: after the first one that cuts, each cuts or changes every
+pre-token of its predecessor as if it were a whole text. Steps that do not fit into one automaton run
+here, once for each distinct pre-token, because the cache keeps the result:
 
 - CUT: cut by a pattern, with any of its behaviors (`patterns/splits.py`);
 - LETTERS: replace each byte by its letter of GPT-2's byte alphabet;
@@ -123,7 +123,7 @@ cdef int make_staged(Staged* s, size_t more) except -1 nogil:
 
 
 cdef inline int look_at_staged(Work* w, size_t i) except -1 nogil:
-    """Check for signals now and then, in a loop over a text that may be long."""
+    """Check for signals now and then in a loop over a text that may be long."""
     return look(&w.watch) if i & LOOK_MASK == LOOK_MASK else 0
 
 
@@ -163,7 +163,7 @@ cdef int do_stages(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
 
 
 cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64 origin) except -1 nogil:
-    """Cut into pieces, and run `do_stages` on each. A gap is text that no match covers."""
+    """Cut n bytes at `at` into pieces, and run the next stages on each. A gap is text between matches."""
     cdef const Stage* stage = &table.tokens().model.stages[k]
     cdef i64[64] ends
     cdef Scan s
@@ -188,7 +188,10 @@ cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
 
 
 cdef inline bint ends_before(const Stage* stage, bint was_match, bint is_match) noexcept nogil:
-    """Whether an open piece ends before the next match or gap. was_match: its last part is a match."""
+    """Whether an open piece ends before the next match or gap.
+
+    was_match, is_match: whether the last part of the piece, and what comes next, is a match.
+    """
     if stage.behavior == CONTIGUOUS:
         return was_match != is_match
     return is_match and stage.behavior != WITH_PREVIOUS
@@ -228,7 +231,7 @@ cdef int write_mark(const Stage* stage, Work* w, size_t at, size_t n) except -1 
     cdef Staged* s = &w.staged
     cdef size_t i, size = stage.mark_size, first = character_size(s.bytes + at, n)
     cdef bint has_mark = s.bytes[at] == c" " or (n >= size and memcmp(s.bytes + at, stage.mark, size) == 0)
-    if stage.puts_mark and not has_mark:        # its origin is the first character
+    if stage.puts_mark and not has_mark:        # the origin of the mark is the first character
         put_staged(s, stage.mark, size, s.origins[at].start, s.origins[at + first - 1].end)
     for i in range(at, at + n):
         look_at_staged(w, i)
@@ -276,7 +279,7 @@ cdef int write_symbols(const Symbols* y, Work* w, size_t at, size_t n, bint is_b
         has_bytes = number == NONE and y.byte_symbols != NULL and (
             (is_first or are_symbols(y, y.prefix, y.prefix_size)) and are_symbols(y, s.bytes + i, size)
             and (not is_last or are_symbols(y, y.suffix, y.suffix_size)))
-        # It stays pending before a character that becomes its bytes, as in tokenizers.
+        # An unknown symbol stays pending before a character that becomes its bytes, as in tokenizers.
         if is_pending and not has_bytes and (number != NONE or (not y.fuses and y.unknown != NONE)):
             put_symbol(s, y.unknown, waiting)
             is_pending = False
@@ -371,8 +374,8 @@ cdef size_t write_begun(const Model* m, Work* w, const u8* p, size_t n, bint is_
 
 
 cdef bint can_emit_early(const Model* m) noexcept nogil:
-    """Whether ids of a pre-token may be emitted before it ends: each character becomes symbols by
-    itself, in order.
+    """Whether ids of a pre-token may be emitted before it ends. To allow this, each character must
+    become symbols independently of the others, in order.
     """
     cdef size_t k
     for k in range(m.n_stages):
@@ -407,7 +410,7 @@ cdef size_t commit_symbols(TokenTable table, Work* w, const u8* p, size_t n, bin
 
 
 cdef int end_symbols(TokenTable table, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
-    """Emit the ids of p[:n], the rest of a pre-token of which some ids were emitted."""
+    """Emit the ids of p[:n], the rest of a pre-token whose first ids were already emitted."""
     cdef size_t at
     if n == 0:
         return 0
@@ -416,7 +419,7 @@ cdef int end_symbols(TokenTable table, Work* w, const u8* p, size_t n, u64 origi
 
 
 cdef int put_pieces(const Model* m, Work* w, size_t at, size_t n, u64 origin) except -1 nogil:
-    """Emit the ids of a staged pre-token, by a model of pieces."""
+    """Emit the ids that a model of pieces finds for a staged pre-token."""
     cdef const Origin* origins = w.staged.origins + at
     cdef IdSpan* id_spans = reserve_ids(w, most_ids(m, n))
     cdef size_t i, count = model_ids(m, w, w.staged.bytes + at, n, w.out + w.count, id_spans)

@@ -1,4 +1,4 @@
-"""A trie of the pieces of a model: walking it along a text finds all pieces that begin the text.
+"""A trie of the pieces of a model: walking it along a text finds all pieces that the text begins with.
 
 Nodes are numbered level by level, so the children of a node are adjacent, in order of their bytes.
 Node 0 is the root.
@@ -6,7 +6,7 @@ Node 0 is the root.
 
 cdef enum:
     ROOT = 0
-    FEW_CHILDREN = 8        # so few children are compared one by one
+    FEW_CHILDREN = 8        # up to this many children are compared one by one
 
 
 cdef struct PieceRange:     # the pieces, in byte order, that begin with the bytes that lead to a node
@@ -42,7 +42,7 @@ cdef u32 node_of(const Trie* t, const u8* p, size_t n) noexcept nogil:
 
 
 cdef int trie_open(Trie* t, const u8* blob, const u32* offsets, const u32* ids, u32 count) except -1:
-    """Build `t`, which must be all zero, from different pieces in byte order."""
+    """Build `t`, which must be all zero, from distinct pieces in byte order."""
     cdef size_t capacity = <size_t>offsets[count] + 1       # a byte makes at most one node
     cdef PieceRange* ranges
     cdef void* fitting
@@ -53,7 +53,7 @@ cdef int trie_open(Trie* t, const u8* blob, const u32* offsets, const u32* ids, 
     with nogil:
         fill_trie(t, ranges, blob, offsets, ids, count)
     free(ranges)
-    # Free the memory that common prefixes have saved.
+    # Free the memory that is left over because pieces share prefixes.
     fitting = realloc(t.first, (<size_t>t.n + 1) * sizeof(u32))
     t.first = <u32*>fitting if fitting != NULL else t.first
     fitting = realloc(t.labels, t.n)

@@ -5,9 +5,10 @@ pre-token. A path replaces another path to the same position only if it is bette
 with equal sums, the one that begins earlier wins. A character that is not a piece is unknown; a run of
 unknown characters is looked up as a whole.
 
-**In an open pre-token**, a position is *live* if a piece from there may reach beyond the end: the end
-itself, and each position from which the bytes up to the end begin a longer piece. The best path of any
-continuation goes through a live position, and begins with the best path to it. So the pieces that the
+**In an open pre-token**, a position is *live* if a piece that starts there may reach beyond the end.
+These are the end itself and each position from which the bytes up to the end begin a longer piece. The
+best path of any continuation goes through a live position, and begins with the best path to it. So the
+pieces that the
 best paths to all live positions share are final. The search can continue from the last shared position,
 with its score: a path to a live position that avoids it has already lost to one that goes through it.
 No id is final inside a run of unknown characters, unless each becomes its bytes.

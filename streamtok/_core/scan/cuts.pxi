@@ -1,7 +1,7 @@
-"""Clean cuts: offsets at which a text may be cut and each part encoded by itself.
+"""Clean cuts: offsets at which a text may be cut so that each part can be encoded by itself.
 
-A cut is clean under two conditions. The pattern never looks across it: the characters before and after
-it are one of `Pattern.clean_cut_pairs`. And no special token, allowed or not, crosses it.
+A cut is clean under two conditions. First, the pattern never looks across it: the characters before and
+after it are a pair of `Pattern.clean_cut_pairs`. Second, no special token, allowed or not, crosses it.
 """
 
 cdef enum:
@@ -10,7 +10,7 @@ cdef enum:
 
 @cython.final
 cdef class Cuts:
-    """Finds clean cuts. Immutable. `clean_cut_pairs`: of the pattern that `scanner` was made from."""
+    """Finds clean cuts. Immutable. clean_cut_pairs: those of the pattern that `scanner` was made from."""
 
     cdef Scanner scanner
     cdef const u8* pairs
@@ -30,7 +30,7 @@ cdef class Cuts:
 
     def find(self, text, SpecialMatcher matcher not None, size_t start, size_t stop,
              bint from_end=False):
-        """int: the first clean cut of `text` in start:stop, with `from_end` the last; -1 if none.
+        """int: the first clean cut of `text` in start:stop, or the last if `from_end`; -1 if none.
 
         Offsets count bytes, or characters of a str. 0 and len(text) are not cuts.
         """
@@ -83,7 +83,7 @@ cdef class Cuts:
         return 0
 
     cdef bint is_cut(self, const Source* s, size_t offset) noexcept nogil:
-        """Whether s may be cut at 0 < offset < s.size, if no special token crosses that."""
+        """Whether s may be cut at 0 < offset < s.size, provided that no special token crosses the offset."""
         cdef i32 before, after
         cdef const ScanTables* t = self.scanner.tables()
         if s.unit == 0:

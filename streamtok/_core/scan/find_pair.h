@@ -31,7 +31,7 @@ static inline st_find_pair_function *st_find_pair_tier(int most) { return ST_BES
 #endif
 #else /* for each tier */
 
-/* `memchr` would stop at each `first`, which is slow if it is frequent: "<" in XML. */
+/* `memchr` would stop at each `first`, which is slow if that byte is frequent, such as "<" in XML. */
 static size_t ST_OWN(st_find_pair)(const uint8_t *p, size_t n, uint8_t first, uint8_t second) {
     const vec firsts = v_splat(first), seconds = v_splat(second);
     vmask pairs[PARTS];

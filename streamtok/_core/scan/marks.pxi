@@ -1,14 +1,15 @@
-"""Mark where pre-tokens begin: masks that the windows compute for a few blocks of text, for `scan`.
+"""Mark where pre-tokens begin: compute the masks of a few blocks of text with the windows, for `scan`.
 
-Windows decide about ASCII only. If many positions stay open in text that is not ASCII, they look again
-at one byte for each character: ASCII substitutes of the same class (`scan/substitutes.h`). The resulting
-bits are moved to the first bytes of the characters.
+Windows decide about ASCII only. If many positions stay open in text that is not ASCII, it is marked
+again, with each character replaced by one byte: an ASCII substitute of the same class
+(`scan/substitutes.h`). The resulting bits are moved to the first bytes of the characters.
 """
 
 cdef enum:
-    MANY_OPEN = 2           # average open positions of 64, and
-    MANY_WIDE = 2           # bytes of 64 that are not ASCII, from which a second look pays
-    STILL_WIDE = 1          # removed bytes of 64 from which the next blocks are squeezed right away
+    # Marking again pays if, of 64 positions, at least this many are open on average,
+    MANY_OPEN = 2
+    MANY_WIDE = 2           # and at least this many bytes are not ASCII.
+    STILL_WIDE = 1          # if so many bytes of 64 were removed, the next blocks are squeezed right away
     SQUEEZED = ST_MARGIN + 64 * MARKED_BLOCKS + 64 + 1
 
 
@@ -33,7 +34,7 @@ cdef inline u64 bits_from(const u64* bits, size_t at) noexcept nogil:
 
 cdef bint mark_squeezed(const ScanTables* t, const u8* p, size_t before, size_t readable,
                         size_t blocks, u64* begins, u64* open, size_t* wide) noexcept nogil:
-    """As `t.mark` of p[:64 * blocks], but on one byte for each character.
+    """As `t.mark` of p[:64 * blocks], but with one byte for each character.
 
     Does nothing and returns False if p[-before:] has fewer than eight characters. Reads p[:readable],
     which has more than 64 * blocks bytes. wide: set to the number of bytes that squeezing removed.
@@ -83,7 +84,7 @@ cdef void mark(const ScanTables* t, Marks* marks, const u8* p, size_t before,
     if mark_squeezed(t, p, before, readable, marks.blocks, marks.begins, marks.open, &wide):
         marks.is_squeezed = wide >= STILL_WIDE * marks.blocks
         return
-    # Too few characters before p: mark one block; there are enough before the next block.
+    # Too few characters precede p: mark only one block, after which there are enough.
     marks.blocks = 1
     if marks.is_squeezed:
         t.mark(t.windows, p, 1, marks.begins, marks.open)
@@ -91,7 +92,7 @@ cdef void mark(const ScanTables* t, Marks* marks, const u8* p, size_t before,
 
 cdef bint mark_from(const ScanTables* t, Marks* marks, const u8* buffer, size_t start,
                     size_t end) noexcept nogil:
-    """Mark the text after buffer[start], where a pre-token begins. False if that is impossible."""
+    """Mark the text after buffer[start], where a pre-token begins. Returns False if that is impossible."""
     cdef size_t size = end - start - 1, before = start + 1 - marks.first
     cdef u8[ST_LOOK_BACK + ST_REST_SIZE] copy
     cdef u64 margin = 0

@@ -10,7 +10,7 @@
 /* Writes base + i to `ends` for each set bit i, in order; returns how many. `ends` needs room for 64. */
 typedef size_t st_positions_function(uint64_t bits, size_t base, int64_t *ends);
 
-/* Always writes eight at a time, even if fewer are left: their number is unpredictable. */
+/* Always writes eight at a time, even if fewer are left: a branch on their number would be unpredictable. */
 static ST_ALWAYS_INLINE size_t st_positions_by_eights(uint64_t bits, size_t base, int64_t *ends) {
     size_t count = (size_t)st_ones(bits);
     for (size_t i = 0; i < count; i += 8)

@@ -3,7 +3,7 @@
 The tables come from `pattern.Pattern`. Each step reads one character. If the pre-token may end before
 it, the position is saved; then the state changes. Without a next state, the pre-token ends at the
 saved position and the walk restarts there. If the saved position is the current one, ending and
-restarting are one step. ASCII takes one look-up a byte; other characters are decoded and classified
+restarting are one step. ASCII takes one look-up per byte; other characters are decoded and classified
 first. A character that is cut off by the end of the buffer is left for later, unless `final`.
 
 `scan` skips the walk where windows of four characters decide (`patterns/windows.py`,
@@ -22,8 +22,8 @@ cdef enum:                  # one step: next state << STEP_BITS | flags
 
 
 cdef enum:
-    DENSE = 12              # open positions of 64 from which the whole block is walked
-    SEEN_AGAIN = 32         # walked bytes of an open pre-token that windows may read again, at most
+    DENSE = 12              # if at least this many of 64 positions are open, the whole block is walked
+    SEEN_AGAIN = 32         # the most walked bytes of an open pre-token that windows may read again
     LOOK_TURNS = (1 << 12) - 1  # turns between two checks for signals, less one
 
 
@@ -34,10 +34,10 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     Checks for signals unless `watch` is NULL, because a pattern such as x*y|x reads the rest of the
     text for each pre-token.
 
-    A negative end closes a segment that no pre-token covers: some patterns skip characters. Fewer
-    than `capacity` ends: nothing more can be decided, and the open pre-token is buffer[s.start:],
-    empty after `final`. If s.committed, the first end closes a pre-token whose beginning was already
-    encoded; its rest may be empty.
+    A negative end closes a segment that no pre-token covers: some patterns skip characters. If there
+    are fewer than `capacity` ends, nothing more can be decided: the open pre-token is buffer[s.start:],
+    which is empty if `final`. If s.committed, the first end closes a pre-token whose beginning was
+    already encoded; its rest may be empty.
     """
     cdef size_t start = s.start, accept = s.accept, position = s.position, limit
     cdef u32 row_bits = t.row_bits, state = s.state << row_bits, step, column
@@ -138,7 +138,7 @@ cdef inline bint can_begin(const ScanTables* t, const u8* p, size_t n) noexcept 
 
 cdef void tell_gaps(const ScanTables* t, const u8* buffer, size_t start, size_t end, i64* ends,
                     size_t count) noexcept nogil:
-    """Negate the ends of gaps among `count` segments from buffer[start] on: no pre-token begins there."""
+    """Negate the ends of those of `count` segments, from buffer[start] on, that no pre-token can begin."""
     cdef size_t i, stop
     for i in range(count):
         stop = <size_t>ends[i]
@@ -317,7 +317,7 @@ def make_steps(accepts, transitions):
     """uint32 [n_states, n_classes]: the steps of the walk.
 
     If a pre-token ends before a character that begins the next one, a single step ends it and leads to
-    the state after the first character of the next one.
+    the state after that character.
     """
     accepting = accepts[:, :-1]
     dead = transitions == 0
@@ -332,8 +332,8 @@ def make_steps(accepts, transitions):
     return np.ascontiguousarray(steps)
 
 
-# Texts after which a new pre-token begins: for nearly all next characters, and the usual patterns,
-# one of these works.
+# Texts after which a new pre-token begins: with the usual patterns, one of these works for nearly
+# every next character.
 cdef tuple ENDINGS = (b"aaaaaaa", b"aaaaaa0", b"aaaaaa!", b"aaaaa!\n", b"!!!!!!!", b"\n\n\n\n\n\n\n")
 
 

@@ -2,8 +2,8 @@
 
 tiktoken first refuses the text if a disallowed string occurs anywhere in it. Then it searches for the
 leftmost offset where a special token matches. If several match, it takes the first in its order. If
-that one is not allowed, the search continues one byte later. Here one trie holds both sets, so that
-a stream also sees where a string may begin whose end has not arrived.
+that one is not allowed, the search continues one byte later. Here one trie holds both sets of strings,
+so that a stream also sees where a string may begin whose end has not arrived.
 """
 
 cdef enum Finding:
@@ -51,8 +51,8 @@ cdef class SpecialMatcher:
 
     def __cinit__(self, specials, allowed, disallowed):
         cdef i32 i
-        # Without an allowed token, only disallowed strings matter. With one, all special tokens do:
-        # one that is not allowed hides those after it in the order of preference.
+        # Without an allowed token, only disallowed strings matter. Otherwise, all special tokens do:
+        # a token that is not allowed hides those after it in the order of preference.
         wanted = list(specials) if any(text in allowed for text, _ in specials) else []
         self.specials = tuple([text for text, _ in wanted])
         self.allowed = frozenset(allowed)
@@ -141,7 +141,7 @@ cdef class SpecialMatcher:
             look(watch)
 
     cdef Found find(self, const u8* p, size_t start, size_t end, bint final) noexcept nogil:
-        """As `search`, for a short text: does not check for signals."""
+        """As `search`, but for a short text: does not check for signals."""
         cdef Found found, inner
         cdef const u8* hit
         cdef size_t i = start
@@ -238,7 +238,7 @@ cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end, bin
     if not takes or which < 0 or not m.is_allowed[which]:
         return found
     if m.both:
-        # A disallowed string that begins inside the special token still refuses the text.
+        # The text is refused even if a disallowed string begins inside the special token.
         for i in range(start + 1, best):
             inner = match_at(m, p, i, end, final, False)
             if inner.kind == PARTIAL:       # hold back the special token until it is certain

@@ -110,11 +110,11 @@ static size_t st_squeeze_plain(const uint8_t *substitutes, const uint8_t *p, siz
     return (size_t)(to - begin);
 }
 
-/* In six steps, each of which moves bits by a power of two (Warren, Hacker's Delight, 2nd ed., 7-5: expand). */
+/* Takes six steps, each of which moves bits by a power of two (Warren, Hacker's Delight, 2nd ed., 7-5: expand). */
 static void st_deposit_plain(uint64_t *bits, uint64_t *others, uint64_t mask) {
     uint64_t moves[6], left = mask, zeros = ~mask << 1, one = *bits, other = *others;
     for (int k = 0; k < 6; k++) {
-        uint64_t odd = zeros; /* then: positions with an odd number of remaining zeros below */
+        uint64_t odd = zeros; /* becomes the positions with an odd number of remaining zeros below */
         for (int by = 1; by < 64; by *= 2) odd ^= odd << by;
         moves[k] = odd & left;
         left = (left ^ moves[k]) | moves[k] >> (1 << k);
@@ -170,8 +170,8 @@ static inline st_deposit_function *st_deposit_tier(int most) {
 
 static ST_ALWAYS_INLINE vec ST_OWN(v_four_times)(vec a) { return v_add(v_add(a, a), v_add(a, a)); }
 
-/* Decodes the character of two or three bytes that begins at each of the 64 bytes at p; entries of other bytes
-   are meaningless. Reads 66 bytes. */
+/* Decodes the character of two or three bytes that begins at each of the 64 bytes at p. The results for bytes
+   where no such character begins are meaningless. Reads 66 bytes. */
 static ST_ALWAYS_INLINE void ST_OWN(st_codes)(const uint8_t *p, uint16_t *codes) {
     static const uint8_t times_16[16] = {0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240};
     static const uint8_t times_64[16] = {0, 64, 128, 192};

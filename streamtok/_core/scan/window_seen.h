@@ -1,4 +1,4 @@
-/* From the decisions of 64 windows to the final masks: the part that all tiers of `scan/windows.h` share. */
+/* Turn the decisions of 64 windows into the final masks: the part that all tiers of `scan/windows.h` share. */
 #ifndef STREAMTOK_WINDOW_SEEN_H
 #define STREAMTOK_WINDOW_SEEN_H
 
@@ -26,8 +26,9 @@ typedef struct {
     uint8_t numbered_pairs[256]; /* as `pairs`, by class * n_classes + next class */
     uint64_t steps;              /* every count-th bit, beginning with the lowest */
     uint8_t of_two[0x7F7F + 1];  /* as `pairs`, by character | next character << 8 */
-    uint8_t right_bits[2][16], begin_sets[2][16], open_sets[2][16]; /* by right: its bit in a set of 8; by left:
-                                                                       rights that begin, or are open */
+    uint8_t right_bits[2][16], begin_sets[2][16], open_sets[2][16]; /* by right: its bit in a set of 8; by left: the
+                                                                       rights with which a pre-token begins, and
+                                                                       those that leave this open */
 } st_windows;
 
 #define ST_CLASS 15
@@ -171,7 +172,7 @@ static inline uint64_t st_finish_runs(st_seen *seen) {
     return runs & (0 - runs);
 }
 
-/* Opens the positions after a trigger. Decides runs by the character after them, and runs of the counted class
+/* Opens the positions after a trigger. Decides runs by the character after each, and runs of the counted class
    whose start is certain. */
 static inline void st_finish(const st_windows *w, st_seen *seen, st_carry *carry,
                              uint64_t *begins, uint64_t *open) {

@@ -21,8 +21,8 @@ typedef void st_mark_function(const st_windows *w, const uint8_t *p, size_t bloc
 /* The results of the window tables for up to ST_GROUP blocks of 64 positions. */
 typedef struct {
     ST_ALIGNED(64) uint8_t classes[ST_BEFORE + 64 * ST_GROUP + 64]; /* from two before the first position to one
-                                                                       after the last; any for non-ASCII */
-    ST_ALIGNED(64) uint8_t pairs[ST_BEFORE + 64 * ST_GROUP];        /* left << 4 | right of each and the next */
+                                                                       after the last; arbitrary for non-ASCII */
+    ST_ALIGNED(64) uint8_t pairs[ST_BEFORE + 64 * ST_GROUP];        /* left << 4 | right of each class and the next */
     uint64_t high[ST_GROUP + 1];                                    /* bytes that are not ASCII */
     uint64_t triggers[ST_GROUP], counted[ST_GROUP], begins[ST_GROUP], undecided[ST_GROUP];
 } st_group;
@@ -142,7 +142,8 @@ static void st_mark_plain(const st_windows *w, const uint8_t *p, size_t blocks, 
 
 static inline st_mark_function *st_mark_tier(int most) { return ST_BEST(most, st_mark); }
 
-/* The number of bytes from which marking is faster than walking. extra: from which one more block pays. */
+/* The number of bytes from which marking is faster than walking. extra: set to the number of remaining bytes
+   from which one more block pays. */
 static inline size_t st_marked_from(int most, size_t *extra) {
     int is_fast = st_level(most) >= ST_VBMI2;
     *extra = is_fast ? 8 : 40;
@@ -154,8 +155,8 @@ static inline size_t st_marked_from(int most, size_t *extra) {
 #define ST_REST_SIZE (ST_REST + 3)
 
 /* Copies p[:n], the rest of the text, or at most ST_REST_BLOCKS blocks of it; returns the number of blocks to
-   mark. A partial block counts from `extra` bytes on. Three more bytes follow the blocks. Missing bytes are
-   filled with bytes that are not ASCII, so positions that depend on them stay open. */
+   mark. A partial block counts from `extra` bytes on. Three more bytes follow the blocks. Bytes that are not
+   ASCII stand for those after the text, so positions that depend on them stay open. */
 static inline size_t st_copy_rest(uint8_t *to, const uint8_t *p, size_t n, size_t extra) {
     size_t blocks = n < ST_REST ? (n + 64 - extra) >> 6 : ST_REST_BLOCKS, most = 64 * blocks + 3;
     if (n > most) n = most;

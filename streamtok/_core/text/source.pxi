@@ -4,7 +4,7 @@
 part. Nothing is raised: text that is not well-formed is left to `Encoder.encode`, which repairs it or
 raises.
 
-Bytes that others can write to are copied, and only the copy is read. Encoding reads a byte several
+Bytes that other code can write to are copied, and only the copy is read. Encoding reads a byte several
 times, and a change in between could put wrong ids into the cache.
 """
 
@@ -92,9 +92,9 @@ cdef size_t transcode_units(const Source* s, size_t start, size_t stop, u8* out)
 
 cdef const u8* source_utf8(const Source* s, TextBuffer* buffer, size_t start, size_t stop,
                            size_t* size) except? NULL nogil:
-    """The UTF-8 of start:stop, borrowed or written to `buffer`; sets `size` to its bytes.
+    """The UTF-8 of start:stop, borrowed or written to `buffer`; sets `size` to its number of bytes.
 
-    NULL if the text is not well-formed UTF-8 or has a surrogate.
+    Returns NULL if the text is not well-formed UTF-8 or has a surrogate.
     """
     cdef i32 why = 0
     cdef int length = 0

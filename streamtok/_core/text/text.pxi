@@ -1,7 +1,7 @@
-"""Convert texts of callers, str or bytes-like, to UTF-8 bytes, under one of three policies.
+"""Convert the texts of callers, str or bytes-like, to UTF-8 bytes, under one of three policies.
 
-strict: bytes that are not UTF-8 raise. replace: exactly `bytes.decode("utf-8", "replace")`.
-surrogateescape: bytes that are not UTF-8 are kept.
+strict: bytes that are not UTF-8 raise UnicodeDecodeError. replace: they are replaced exactly as by
+`bytes.decode("utf-8", "replace")`. surrogateescape: they are kept.
 
 Only `repaired` deals with surrogates in a str: inside the core, all text is bytes.
 """
@@ -62,7 +62,7 @@ cdef extern from "text/utf8_size.h":
 
 
 def utf8_size(str text not None):
-    """int: bytes of a str in UTF-8. A surrogate counts as one byte, as under "surrogateescape"."""
+    """int: size of a str in UTF-8. A surrogate counts as one byte, as under "surrogateescape"."""
     cdef size_t surrogates = 0, size
     if PyUnicode_IS_ASCII(text):
         return PyUnicode_GET_LENGTH(text)
@@ -110,7 +110,8 @@ def repaired(str text not None, str errors not None):
 def text_bytes(data, str errors not None):
     """bytes: a whole text, str or bytes-like, under the policy `errors`.
 
-    Raises TypeError for other objects, UnicodeDecodeError under "strict".
+    Raises TypeError for other objects and, under "strict", UnicodeDecodeError for bytes that are not
+    UTF-8.
     """
     cdef Source source
     cdef TextBuffer buffer
@@ -140,7 +141,10 @@ def text_bytes(data, str errors not None):
 
 
 cdef bint transcode(Text* text, TextBuffer* buffer, object data) except -1:
-    """Write the UTF-8 of a str to `buffer`; if NULL, the str caches it. False if it has surrogates."""
+    """Write the UTF-8 of a str to `buffer`; if this is NULL, the str caches it.
+
+    Returns False if the str has surrogates.
+    """
     cdef Py_ssize_t size
     cdef size_t written
     text.data = <const u8*>st_ready_utf8(data, &size)
@@ -151,7 +155,7 @@ cdef bint transcode(Text* text, TextBuffer* buffer, object data) except -1:
         try:
             text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
         except UnicodeEncodeError:
-            text.data = NULL        # no `return` here: it crashes if a traceback finds no memory
+            text.data = NULL        # no `return` here: it crashes if there is no memory for a traceback
         text.size = size
         return text.data != NULL
     buffer_ensure(buffer, st_transcode_capacity(data))
@@ -184,7 +188,7 @@ cdef void buffer_trim(TextBuffer* buffer) noexcept:
 
 
 cdef bint view_may_change(object data, const Py_buffer* view):
-    """Whether others may write to the bytes of `data`: a read-only view does not exclude that."""
+    """Whether other code may write to the bytes of `data`, which a read-only view does not prevent."""
     cdef PyObject* base = <PyObject*>view.obj
     if PyMemoryView_Check(data):
         base = PyMemoryView_GET_BASE(data)
@@ -194,7 +198,7 @@ cdef bint view_may_change(object data, const Py_buffer* view):
 cdef int get_bytes(object data, Py_buffer* view) except -1:
     """Borrow the memory of `data` until `PyBuffer_Release`.
 
-    Raises TypeError unless it is a flat buffer of bytes: an array of wider numbers, or a matrix, was
+    Raises TypeError unless it is a flat buffer of bytes: an array of wider numbers or a matrix is
     hardly meant as text.
     """
     cdef const char* format
@@ -256,7 +260,7 @@ cdef void text_close(Text* text) noexcept:
 
 
 cdef str explain(u8 byte, i32 why):
-    """The reason of an error, in the words of Python's own decoder."""
+    """The reason for an error, in the words of Python's own decoder."""
     if why == INCOMPLETE:
         return "unexpected end of data"
     return "invalid start byte" if byte < 0xC2 or byte > 0xF4 else "invalid continuation byte"

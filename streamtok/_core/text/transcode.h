@@ -79,8 +79,8 @@ ST_DEFINE_TRANSCODE(st_transcode_2, uint16_t)
 ST_DEFINE_TRANSCODE(st_transcode_4, uint32_t)
 
 #if defined(ST_X86) || defined(ST_NEON)
-/* Shuffles that pack the UTF-8 of four characters, written as four bytes each. The number of a row has the
-   sizes less one: bit k is the lower bit of character k's size, bit k + 4 the upper one. */
+/* Shuffles that pack the UTF-8 of four characters, written as four bytes each. The number of a row encodes the
+   sizes less one: bit k is the lower bit for character k, and bit k + 4 the upper one. */
 static ST_ALIGNED(64) uint8_t st_packings[256][16], st_packing_sizes[256];
 
 static void st_fill_packings(void) {
@@ -97,7 +97,7 @@ static void st_fill_packings(void) {
 
 #if defined(ST_X86)
 
-/* 16 characters at a time: each is written as four bytes, and the unused ones are squeezed out.
+/* Transcodes 16 characters at a time: each is written as four bytes, and the unused ones are squeezed out.
    The compressing store is from the UTF-8 routines of simdutf (Lemire, Keiser and others). */
 ST_FOR_VBMI2 static ST_ALWAYS_INLINE size_t st_transcode_wide(const void *text,
                                                                               int kind, size_t n,
@@ -178,7 +178,8 @@ ST_FOR_VBMI2 static size_t st_transcode_512(const void *text, int kind, size_t n
 }
 
 
-/* The UTF-8 of eight characters, in four bytes each. `odd` and `many`: the bits of their sizes less one. */
+/* The UTF-8 of eight characters, in four bytes each. `odd` and `many`: set to the lower and to the upper bits of
+   their sizes less one. */
 ST_FOR_AVX2 static ST_ALWAYS_INLINE __m256i st_eight_characters(int kind, __m256i code, int *odd, int *many) {
     const __m256i low_six = _mm256_set1_epi32(0x3F), rest = _mm256_set1_epi32(0x80);
     __m256i two = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0x7F));
@@ -281,7 +282,7 @@ static ST_ALWAYS_INLINE size_t st_four_characters_neon(uint32x4_t code, int may_
     return st_packing_sizes[row];
 }
 
-/* Eight characters at a time. */
+/* Transcodes eight characters at a time. */
 static size_t st_transcode_neon(const void *text, int kind, size_t n, uint8_t *out) {
     uint8_t *begin = out;
     size_t i = 0, size;

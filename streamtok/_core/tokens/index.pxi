@@ -161,8 +161,10 @@ cdef inline bint are_parts(const Tokens* t, u32 token, u32 left, u32 right) noex
 
 
 cdef int take_parts(Tokens* t, const u32* lefts, const u32* rights) except -1 nogil:
-    """As `take_pairs`, from the two parts of each token. Compares their bytes: if tokens did not add up
-    to the size of the text, ids would be written beyond the end of a buffer.
+    """As `take_pairs`, but from the two parts of each token.
+
+    Raises ValueError unless the bytes of a token are those of its parts: otherwise, tokens might not add
+    up to the size of a text, and ids could be written beyond the end of a buffer.
     """
     cdef u32 token, first, end = 0
     forget_pairs(t)

@@ -1,10 +1,10 @@
-"""Find the merge of a list that makes each token.
+"""Find, for each token, the merge of a list that makes it.
 
 Several pairs of a list of merges may make the same token: Llama 3's list has "ab" + "c" and
 "a" + "bc". Only one of these merges can ever happen: the last step of the merge loop over the token's
 bytes alone (`tokens/table.pxi` has the proof, which holds for any order of pairs). Tokens are tried in
-order of length. If the loop would end with two tokens that are a pair of the list, that merge makes
-the token. Otherwise no text ever becomes the token. `meet` decides this for nearly all tokens without
+order of length. If the loop would reach two tokens that are a pair of the list, that merge makes the
+token. Otherwise, no text ever becomes the token. `meet` decides this for nearly all tokens without
 running the loop.
 """
 
@@ -46,8 +46,8 @@ def find_parts(bytes blob not None, offsets, merges):
 
     blob, offsets: the tokens, as for `TokenTable`, in any order. merges: uint32 [m, 3], the two tokens
     of each merge and the token that they make, in order of priority. If a pair occurs twice, its last
-    row counts. is_complete: whether no other pair would ever merge even if any two neighbours that
-    form a token could merge, in this order.
+    row counts. is_complete: whether the list lacks no merge: if any two neighbours that form a token
+    were allowed to merge, in this order, no other pair ever would.
     """
     cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
     cdef ArrayView merge_view = read_array(merges, UINT32, "merges", 2)
@@ -197,7 +197,7 @@ cdef void add_ranked(Tokens* ranked, const u8* p, const u32* starts, const Maker
 
 
 def gather_tokens(bytes blob not None, offsets, order):
-    """(bytes, uint32 [k + 1]): the tokens numbered in `order`, uint32 [k], end to end; their offsets."""
+    """(bytes, uint32 [k + 1]): the tokens numbered in `order` (uint32 [k]) end to end, and their offsets."""
     cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
     cdef ArrayView order_view = read_array(order, UINT32, "order")
     cdef const u32* starts = <const u32*>offset_view.data

@@ -75,7 +75,7 @@ cdef int read_name(object text, Name* name) except -1:
 
 
 cdef bint read_merge(object merge, Name* left, Name* right) except -1:
-    """Read the two texts of a merge. False if it is malformed."""
+    """Read the two texts of a merge. Returns False if it is malformed."""
     cdef const u8* space
     if type(merge) is list and len(<list>merge) == 2:
         first, second = <list>merge

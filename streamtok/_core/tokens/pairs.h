@@ -1,4 +1,4 @@
-/* The table of token pairs that merge, which the inner loop of merging looks up. */
+/* The table of token pairs that merge: the inner loop of merging looks up pairs in it. */
 #ifndef STREAMTOK_PAIRS_H
 #define STREAMTOK_PAIRS_H
 

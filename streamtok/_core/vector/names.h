@@ -6,7 +6,7 @@
 #define PARTS (64 / LANES)
 
 #define vec ST_OWN(vec)
-#define v_load ST_OWN(v_load)   /* from any address, as v_store to any */
+#define v_load ST_OWN(v_load)   /* from any address; v_store stores to any */
 #define v_store ST_OWN(v_store)
 #define v_store_pairs ST_OWN(v_store_pairs) /* (p, a, b): a[0], b[0], a[1], b[1] and so on, as uint16_t */
 #define v_splat ST_OWN(v_splat) /* the same byte LANES times */
@@ -36,6 +36,6 @@
 #define v_look_16 ST_OWN(v_look_16)     /* (row, index): for indices below 16 */
 #define vtable ST_OWN(vtable)           /* a table of up to 256 bytes */
 #define v_fill ST_OWN(v_fill)           /* (table, bytes, entries): fills it */
-#define v_look ST_OWN(v_look)           /* (table, entries, index): looks up; larger indices give any byte */
+#define v_look ST_OWN(v_look)           /* (table, entries, index): looks up; any byte if the index is too large */
 #define v_compress ST_OWN(v_compress)   /* (to, from, keep): stores the bytes of 64 whose bit in `keep` is set;
                                            may write 64 bytes; returns the end of the stored ones */

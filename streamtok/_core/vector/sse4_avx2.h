@@ -67,8 +67,9 @@ static ST_ALWAYS_INLINE vec v_row(const uint8_t *p) {
 }
 static ST_ALWAYS_INLINE vec v_look_16(vec row, vec index) { return V(shuffle_epi8)(row, index); }
 
-/* Rows of 16 entries. Each, except the first of eight, is stored as the xor with the row before. A look-up xors
-   all rows up to the index's own; for later rows the index is negative, and a shuffle gives 0. */
+/* Rows of 16 entries. Each row, except the first of every eight, is stored as the xor with the row before. A
+   look-up xors the entries of all rows up to that of the index; for later rows, the index is negative, and a
+   shuffle gives 0. */
 typedef struct {
     vec rows[16];
 } vtable;
