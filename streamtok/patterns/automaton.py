@@ -4,11 +4,12 @@ To cut a text, begin at state 1 and read the characters in order; let c be the c
 one. If `accepts[state, c]`, the pre-token may end before it: remember the position. Then move to
 `transitions[state, c]`. In state 0 nothing can follow: the pre-token ends at the last remembered
 position, and the next one begins there, again at state 1. At the end of the text, the last column
-of `accepts` decides. `Automaton.findall` does exactly this. (State 1 does not prove that a
+of `accepts` decides. `Automaton.findall` does exactly this. (Being in state 1 does not prove that a
 pre-token begins here: `a*b` returns to it.)
 
 A character that no pre-token can begin with is skipped, as by tiktoken's `find_iter`: it produces
-no output. `is_total` rules this out, as it does for all patterns that OpenAI has published.
+no output. With a pattern that `is_total`, this never happens; all patterns that OpenAI has
+published are total.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ class Automaton:
         return self.transitions.tolist(), self.accepts.tolist(), self.settled.tolist(), {}
 
     def spans(self, text: str, until: int | None = None) -> Iterator[tuple[int, int]]:
-        """Yield (start, end) of each pre-token of `text`: the slow walk that defines the tables.
+        """Yield (start, end) of each pre-token of `text`: the slow walk that the tables define.
 
-        until: pre-tokens may be missing from the first that ends at this offset or later.
+        until: pre-tokens may be missing, from the first one that ends at this offset or later on.
         """
         transitions, accepts, settled, classes = self._lists
         at_end = self.n_classes
@@ -122,9 +123,9 @@ class Automaton:
 
     @cached_property
     def closed(self) -> Automaton | None:
-        """The same automaton made total: each character that is skipped here is a pre-token there.
+        """This automaton made total: each character that is skipped becomes a pre-token.
 
-        None if more than the first character decides whether text is skipped.
+        None if whether text is skipped depends on more than its first character.
         """
         if self.is_total:
             return self

@@ -19,7 +19,7 @@ MAX_STEPS = 2_000_000  # for the tables of a pattern: o200k_base, the largest in
 
 
 def shortened(written: str, most: int = 40) -> str:
-    """A part of a pattern or another text for a message; if too long, only its two ends."""
+    """A part of a pattern or another text, for a message: only its two ends if it is too long."""
     if len(written) <= most:
         return written
     return f"{written[: most // 2]}…{written[most // 2 + 1 - most :]}"
@@ -34,11 +34,11 @@ class Budget:
             raise PatternError(f"the pattern has {len(source)} characters, more than {MAX_LENGTH}")
 
     def spend(self, steps: int) -> None:
-        """Count steps; raises UnsupportedPatternError when none are left."""
+        """Count steps; raise UnsupportedPatternError when none are left."""
         self.steps -= steps
         if self.steps < 0:
             self.refuse(f"more than {MAX_STEPS} steps")
 
     def refuse(self, what: str) -> NoReturn:
-        """Raise the UnsupportedPatternError that names what the tables would take."""
+        """Raise an UnsupportedPatternError that names what the tables would take."""
         raise UnsupportedPatternError(f"the tables of the pattern take {what}", construct=what)

@@ -28,9 +28,9 @@ _FIELDS = (
 
 
 def pack_tables(automata: dict[str, Automaton]) -> bytes:
-    """The contents of `data/patterns.bin`: one line per pattern, an empty line, the tables.
+    """The contents of `data/patterns.bin`: one line per pattern, an empty line, and the tables.
 
-    automata: by source. A line has the sizes of the tables and the source as JSON.
+    automata: by source. A line has the position and sizes of the tables, and the source as JSON.
     """
     from .windows import derive_windows  # only the tool that makes the file needs it
 
@@ -48,7 +48,7 @@ def pack_tables(automata: dict[str, Automaton]) -> bytes:
 
 @lru_cache(maxsize=1)
 def bundled_tables(source: str) -> tuple[Tables, bytes] | None:
-    """The tables of `source` and its windows as bytes (b"" for none); None if not bundled."""
+    """The tables of `source`, and its windows as bytes (b"" for none); None if not bundled."""
     index, body = _index()
     if source not in index:
         return None

@@ -1,18 +1,18 @@
 """Compile the tree of a pre-tokenization pattern to the tables of a DFA.
 
-There are three steps. The sets of the pattern divide the code points into classes, the alphabet.
-The tree becomes a nondeterministic automaton whose branches are ordered by preference, as a
-backtracking engine would try them. The subset construction then runs all branches together: a state
-is the *ordered* list of the branches still alive, and a branch that reaches the end of the pattern
-cuts off those after it. So a later acceptance always comes from a preferred branch, and the last
-one wins.
+There are three steps. First, the sets of the pattern divide the code points into classes, the
+alphabet. Second, the tree becomes a nondeterministic automaton whose branches are ordered by
+preference, as a backtracking engine would try them. Third, the subset construction runs all
+branches together: a state is the *ordered* list of the branches still alive, and a branch that
+reaches the end of the pattern cuts off those after it. So a later acceptance always comes from a
+preferred branch, and the last one wins.
 
 Look-ahead is a condition on the class of the next character, or on the end of input. It is checked
 when that class is known, so acceptance depends on a state *and* on the class after it.
 
-An atomic group (a possessive quantifier is one) commits to its first match. It becomes a DFA of its
-own, left only where it cannot continue. If it could continue and still fail later, the choice would
-depend on text arbitrarily far ahead; such a group is refused.
+An atomic group (a possessive quantifier is one) commits to its first match. It becomes a separate
+DFA, which is left only where it cannot continue. If it could continue and still fail later, the
+choice would depend on text arbitrarily far ahead; such a group is refused.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ def _sets_of(node: Node) -> Iterator[CharSet]:
 class _Branches:
     """The nondeterministic automaton, built from its end to its start.
 
-    A node is a step or a fork. A step has a mask of classes and the node after such a character. A
-    fork has the nodes reachable without a character, preferred ones first, each with the mask of
-    classes allowed next.
+    A node is a step or a fork. A step has a mask of classes, and the node that a character of these
+    classes leads to. A fork has the nodes reachable without a character, preferred ones first, each
+    with the mask of classes allowed next.
     """
 
     ACCEPT = 0  # the node at the end of the pattern
@@ -139,7 +139,7 @@ class _Branches:
         return len(self.steps) - 1
 
     def add(self, node: Node, target: int) -> int:
-        """Add nodes for `node` that lead to `target`; returns the first of them."""
+        """Add nodes for `node` that lead to `target`; return the first of them."""
         match node:
             case SetNode(charset):
                 return self.step(self.alphabet.mask(charset), target)

@@ -1,7 +1,7 @@
 """The characters that Hugging Face's pre-tokenizers treat as punctuation and as digits.
 
 The sets were read from `tokenizers` 0.23, code point by code point; a test repeats this.
-Punctuation is that of about Unicode 8 (its crate unicode_categories has not changed since 2016)
+Punctuation is roughly that of Unicode 8 (the crate unicode_categories has not changed since 2016)
 and all of ASCII's; digits are the numbers of Unicode 17.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 __all__ = ["DIGIT", "NOT_PUNCTUATION", "PUNCTUATION"]
 
-# Differences from \p{P} and ASCII's punctuation, by the tables of `patterns/unicode_classes.py`.
+# Differences from \p{P} and ASCII's punctuation in the tables of `patterns/unicode_classes.py`.
 _MORE = r"\x{166d}\x{111c9}"
 _FEWER = (
     r"\x{61d}\x{9fd}\x{a76}\x{c77}\x{c84}\x{1b4e}-\x{1b4f}\x{1b7d}-\x{1b7f}\x{2e43}-\x{2e4f}"

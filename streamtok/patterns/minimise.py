@@ -1,7 +1,7 @@
 """The smallest equivalent automaton, and the states in which an acceptance is certain.
 
-All functions here follow each transition at most a logarithmic number of times, whatever the
-automaton: repeated passes over the whole table would take quadratic time for `a{1000}`.
+For any automaton, the functions here follow each transition at most a logarithmic number of times:
+repeated passes over the whole table would take quadratic time for `a{1000}`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ def minimised(transitions: Uint16, accepts: Uint8) -> tuple[Uint16, Uint8]:
 def equivalent_states(transitions: Uint16, marks: Uint8) -> npt.NDArray[np.intp]:
     """intp [n_states]: the block of each state; states share one if no text tells them apart.
 
-    marks: [n_states, any]; states with different marks are always told apart. Hopcroft's algorithm:
-    when a block that was processed before is split, its parts are processed, except the largest by
-    incoming transitions. So each transition is visited a logarithmic number of times.
+    marks: [n_states, any]; states with different marks are always told apart.
+
+    Uses Hopcroft's algorithm: when a block that was processed before is split, all its parts are
+    processed except the one with the most incoming transitions. So each transition is visited a
+    logarithmic number of times.
     """
     n_states = len(transitions)
     columns = np.unique(transitions, axis=1)

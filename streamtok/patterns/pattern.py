@@ -1,7 +1,7 @@
 """Pre-tokenization patterns: the tables that a scanner needs to cut text into pre-tokens.
 
 `Pattern.compile` turns a regular expression into the tables of an automaton (`syntax.py`,
-`dfa.py`); `automaton.py` says what they mean. The pre-tokens are the matches of tiktoken's
+`dfa.py`); `automaton.py` says what the tables mean. The pre-tokens are the matches of tiktoken's
 `find_iter`.
 
 The scanner itself is written in Cython. Patterns that no such automaton can follow raise
@@ -52,7 +52,7 @@ class Pattern(Automaton):
 
     @cached_property
     def windows(self) -> Windows | None:
-        """Tables that find pre-token starts from four characters; None if these cannot help."""
+        """Tables that find pre-token starts from four characters; None if they would not help."""
         bundled = bundled_tables(self.source)
         if bundled:
             return Windows.from_bytes(bundled[1]) if bundled[1] else None

@@ -5,11 +5,11 @@ Hugging Face's sequences of pre-tokenizers cut a text by one split and each pre-
 end of input. This module combines the splits into one `Pattern`, which streams like any other. If
 the tables cannot express a sequence, an error names the reason.
 
-Both automata run side by side; where the first ends a pre-token, the second sees the end of input.
-The end of each pre-token of the first must be known with the next character, as in runs of a class
-or of up to three digits. Where the second ends a pre-token inside one of the first, the first must
-be in a state like its start; otherwise its next pre-token would begin at the wrong position.
-Pre-tokens that the first drops are dropped whole.
+The automata of two splits run side by side; where the first ends a pre-token, the second sees the
+end of input. The end of each pre-token of the first must be known with the next character, as in
+runs of a class or of up to three digits. Where the second ends a pre-token inside one of the first,
+the first must be in a state like its start; otherwise its next pre-token would begin at the wrong
+position. A pre-token that the first drops is dropped as a whole.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SplitSequence(Pattern):
 
     spaces_are_marks: the splits treat a space like U+2581, which replaces it in the file.
     Raises PatternError if a split does not compile, UnsupportedPatternError if no automaton can
-    follow the sequence, ValueError without splits.
+    follow the sequence, and ValueError if there are no splits.
 
     >>> SplitSequence([r"\\d", r"[a-z]+"]).findall("ab--12c")
     ['ab', '--', '1', '2', 'c']
@@ -85,7 +85,7 @@ class SplitSequence(Pattern):
 def rebuilt_sequence(
     splits: tuple[str | tuple[str, str], ...], spaces_are_marks: bool = False
 ) -> SplitSequence:
-    """`SplitSequence`, cached: copies and restored states do not rebuild it."""
+    """A `SplitSequence`, cached so that copies and restored states need not rebuild it."""
     return SplitSequence(splits, spaces_are_marks)
 
 
@@ -133,7 +133,7 @@ def _with_class_of(pages: Uint16, blocks: Uint8, point: int, other: int) -> tupl
 def _common_alphabet(
     parts: list[Pattern],
 ) -> tuple[tuple[Uint16, Uint8], list[npt.NDArray[np.intp]]]:
-    """Pages and blocks of common classes; for each pattern, its own class of each common class."""
+    """Pages and blocks of common classes, and for each pattern its own class for each of them."""
     pages, page_of = _different_rows([part.class_pages for part in parts])
     # One array per pattern: its own class of every character of the distinct pages.
     own = [part.class_blocks[pages[i]].reshape(-1) for i, part in enumerate(parts)]
@@ -240,7 +240,7 @@ def _growing(pairs: list[tuple[int, int]]) -> Any:
 def _check_restarts(
     first: Cutter, pairs: list[tuple[int, int]], table: Uint16, accepts: Uint8, where: str
 ) -> None:
-    """Refuse if a pre-token may end inside one of the first split and change how it continues."""
+    """Refuse if a pre-token may end inside one of the first split and change how that continues."""
     moves_a, ends_a = first
     n = table.shape[1]
     marks = np.column_stack([np.where(moves_a == 0, 1 + ends_a[:, :n], 0), ends_a[:, n]])

@@ -4,9 +4,9 @@ Hugging Face's `Split` has a pattern and a *behavior*. The pattern cuts a text i
 *gaps*, the segments that no match covers; the behavior says which of these are pre-tokens:
 
 - "isolated": each match and each gap;
-- "with previous": a gap is joined with the match after it; else as isolated;
-- "with next": a match is joined with the gap after it; else as isolated;
-- "contiguous": matches without a gap between them are joined; else as isolated;
+- "with previous": a gap is joined with the match after it; otherwise as "isolated";
+- "with next": a match is joined with the gap after it; otherwise as "isolated";
+- "contiguous": matches without a gap between them are joined; otherwise as "isolated";
 - "removed": only the gaps; the matches are dropped;
 - "only": only the matches; the gaps are dropped.
 
@@ -15,7 +15,7 @@ GAP or MATCH in intermediate steps. They cover every character. In the last step
 become characters that no pre-token begins with, which the scanner skips one by one.
 
 *Gaps.* A gap continues until a match begins. Whether a match begins with a character must follow
-from that character and the next one (or from the first alone), as in all patterns in use.
+from that character alone, or from it and the next one, as in all patterns in use.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Split(NamedTuple):
-    """A pattern and a behavior, which says what to do with its matches."""
+    """A pattern, and the behavior that says what to do with its matches."""
 
     pattern: str
     behavior: str = "isolated"
@@ -94,8 +94,8 @@ def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> Cutter:
         if state and open_.any():
             refuse("whether a match begins depends on more than the next character", source)
         is_gap[state] = ends if state else np.ones(n + 1, bool)
-    # New states: dead, start, then for each of `firsts` "one character read" and "one character
-    # read after a gap, which it may continue"; then the old states.
+    # The new states are dead and start; then, for each of `firsts`, "one character read" and "one
+    # character read after a gap, which it may continue". The old states follow them.
     read = {state: 2 + i for i, state in enumerate(firsts)}
     gap = {state: 2 + len(firsts) + i for i, state in enumerate(firsts)}
     old = 2 + 2 * len(firsts)
@@ -128,7 +128,7 @@ def is_definite(cutter: Cutter) -> bool:
 def _joined(whole: Cutter, split: Split) -> Cutter:
     """Join each match with its neighbour, as the behavior says.
 
-    A state says whether the first part of the pre-token is complete, and the state of `whole` in
+    A state encodes whether the first part of the pre-token is complete, and the state of `whole` in
     the current part. The next part belongs to the same pre-token if the behavior joins the two.
     """
     whole = Cutter(*minimised(*whole))
@@ -162,7 +162,7 @@ def _joined(whole: Cutter, split: Split) -> Cutter:
 
 
 def ends_of(cutter: Cutter) -> tuple[Bools, Bools]:
-    """For each state of a definite automaton: may its pre-token be kept, and may it be dropped."""
+    """For each state of a definite automaton, whether its pre-token may be kept, or be dropped."""
     moves, ends = cutter
     n = moves.shape[1]
 

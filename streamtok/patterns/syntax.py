@@ -45,7 +45,7 @@ _REFUSED_ESCAPES = (
     dict.fromkeys("bB<>", "word boundary")
     | dict.fromkeys("AG", "start anchor")
     | dict.fromkeys("0123456789kg", "back-reference")
-    | {"Z": "end anchor before a line break"}  # in Python, the very end; not in Rust
+    | {"Z": "end anchor before a line break"}  # the very end in Python, but not in Rust
     | {"K": "start reset", "R": "line break escape", "X": "grapheme escape"}
     | {"h": "escape", "H": "escape", "N": "escape", "e": "escape"}
 )
@@ -96,7 +96,7 @@ class _Parser:
         return found
 
     def read_until(self, end: str, start: int) -> str:
-        """Step over everything up to and including `end`."""
+        """Step over everything up to and including `end`; return the text before `end`."""
         stop = self.source.find(end, self.at)
         if stop < 0:
             self.fail(f"{self.source[start : self.at]!r} without {end!r}", start)
@@ -382,7 +382,7 @@ class _Parser:
         sets: list[CharSet],
         flags: _Flags,
     ) -> CharSet:
-        """The union of `ranges` and `sets`, folded; intersected with `common` unless it is None."""
+        """The union of `ranges` and `sets`, folded, and intersected with `common` if not None."""
         self.budget.spend(len(ranges) + sum(len(charset.toggles) for charset in sets))
         charset = self.folded(CharSet.union([CharSet.from_ranges(ranges), *sets]), flags)
         return charset if common is None else common & charset

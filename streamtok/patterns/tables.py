@@ -34,7 +34,7 @@ class Windows(NamedTuple):
     characters of the classes a, b, c, d. This is not valid if one of the four, or of the `reach`
     characters before them, is a follower directly after the trigger. Consecutive characters of the
     class `counted` form pre-tokens of `run` characters each. `patterns/windows.py` defines the flag
-    of a follower, `patterns/window_flags.py` the other flags.
+    of a follower, and `patterns/window_flags.py` defines the other flags.
     """
 
     classes: Uint8  # (128,): class of an ASCII character in the lower four bits, flags above

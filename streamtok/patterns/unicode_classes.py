@@ -211,7 +211,7 @@ def as_in_reference(text: str) -> str:
     if text.isascii():
         return text
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").copy()
-    points[UnicodeTable.load().sets["Cn"].contains(points)] = 0xFDD0  # unassigned, and stays so
+    points[UnicodeTable.load().sets["Cn"].contains(points)] = 0xFDD0  # will never be assigned
     points[points == 0x295] = 0x250  # a lower-case letter, as 0x295 was up to Unicode 16
     return points.tobytes().decode("utf-32-le", "surrogatepass")
 

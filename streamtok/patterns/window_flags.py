@@ -6,11 +6,11 @@ looking a little farther, with a few bits for each class of characters:
 - *Runs.* In some patterns, a run of spaces begins a pre-token unless a newline follows the run. The
   window at the start of the run sees only spaces; the character that ends the run decides. RUN
   flags a class whose runs are worth scanning. ENDS_RUN flags a class that, directly after such a
-  run, guarantees that a pre-token begins where the window was undecided: for every state that the
-  walk can be in before the window, and every length of the run.
+  run, guarantees that a pre-token begins where the window was undecided. This holds for every state
+  that the walk can be in before the window, and for every length of the run.
 - *Triggers without effect.* An apostrophe after a space begins no contraction. HARMLESS flags a
-  class; if the trigger comes directly after it, followers are like all other letters in every
-  state, so the pair leaves no window undecided.
+  class directly after which the trigger has no effect: in every state, followers then act like all
+  other letters, so the pair leaves no window undecided.
 
 Flags are proved from the automaton alone, for any pattern. Without a proof there is no flag.
 """
@@ -30,7 +30,7 @@ ENDS_RUN, RUN, HARMLESS = 16, 32, 64  # added to the number of the class
 _BEFORE, _HERE, _LATER, _NEVER = range(4)  # last possible end, relative to the middle of the window
 
 # The state and last possible end of the pre-token that holds the first character of the window;
-# then those of a pre-token that begins with the second. In state 0, it has ended there.
+# then those of a pre-token that begins with the second. A pre-token in state 0 has ended.
 _Walks = tuple[int, int, int, int]
 
 
@@ -79,7 +79,7 @@ class WindowFlags:
         """The classes in `ascii_classes` directly after which the trigger has no effect."""
 
         def tells(state: int) -> bool:
-            """Whether some follower and the class it is like differ in this state."""
+            """Whether some follower differs in this state from the class that it is like."""
             return any(
                 self._row(state, f) != self._row(state, like) for f, like in followers.items()
             )
@@ -92,7 +92,7 @@ class WindowFlags:
                 following = self._transitions[state][trigger] if state else 0
                 if following and tells(following):
                     return True
-                # A new pre-token may begin with the trigger, unless this one surely includes it.
+                # A pre-token may begin with the trigger, unless the one before surely includes it.
                 ends = state and self._accepts[state][trigger] and not self._settled[following]
                 if ends and fresh_tells:
                     return True
@@ -104,7 +104,7 @@ class WindowFlags:
         return self._transitions[state][number], self._accepts[state][number]
 
     def _along(self, lefts: list[list[int]], x: int) -> set[_Walks]:
-        """All walks possible after one of `lefts` and a run of two or more of the class x."""
+        """All walks possible after one of `lefts` and two or more characters of class x."""
         at_once = set()
         for a, b in lefts:
             first, second, row = (self._members[number] for number in (a, b, x))
@@ -128,7 +128,7 @@ class WindowFlags:
         return found
 
     def _after(self, walk: _Walks, number: int) -> _Walks:
-        """The walk after one more character of the class, to the right of the window's middle."""
+        """The walk after one more character of this class, to the right of the window's middle."""
         state, end, fresh, fresh_end = walk
         if state and self._accepts[state][number]:
             end = _LATER

@@ -19,9 +19,9 @@ decided. So windows that contain such a pair, or begin fewer than `reach` charac
 undecided. The other windows need only the states that remain after `reach` characters without a
 pair.
 
-No window can tell how many digits came before, if a pattern takes them in threes. It does decide
-where such a run of digits begins; from there the scanner counts. `window_flags.py` derives further
-flags, about runs of white space and about triggers.
+If a pattern takes digits in threes, no window can tell how many digits came before. Windows do
+decide where a run of digits begins; from there, the scanner counts. `window_flags.py` derives
+further flags, about runs of white space and about triggers.
 
 Characters that the pattern skips are pre-tokens here (`Automaton.closed`); the scanner recognizes
 them by their class.
@@ -48,7 +48,7 @@ CLASS = MAX_WINDOW_CLASSES - 1  # mask of the class number
 NO_BEGIN, BEGIN, UNDECIDED = 0, 1, 2
 NONE = 255
 _STEP = 64  # table cells that numpy processes in the time of one step in Python
-MAX_CELLS = 1 << 24  # limit of table cells processed: patterns in use take less than a tenth
+MAX_CELLS = 1 << 24  # limit on table cells processed: patterns in use take less than a tenth
 
 Uint8 = npt.NDArray[np.uint8]
 States = npt.NDArray[np.bool_]  # (2, n_states): row 1 if the last character was the trigger
@@ -57,7 +57,7 @@ States = npt.NDArray[np.bool_]  # (2, n_states): row 1 if the last character was
 def derive_windows(pattern: Automaton) -> Windows | None:
     """The windows of `pattern`; None if windows of this size cannot help, or take too long to find.
 
-    Without windows, the scanner walks all text: same result, slower.
+    Without windows, the scanner walks all text, which is slower but has the same result.
     """
     closed = pattern.closed
     if closed is None:
@@ -125,7 +125,7 @@ def _with_trigger(
     members: list[int] = []
     work.spend(128 * pattern.n_states)
     for point, number in enumerate(ascii_classes.tolist()):
-        # After the trigger, a follower may pass for the class it is like: see `_followers`.
+        # After the trigger, a follower may be treated as the class it is like: see `_followers`.
         as_any = followers.get(number, number)
         column = _outcomes(pattern, states[0], number) + _outcomes(pattern, states[1], as_any)
         if column not in columns:
@@ -190,7 +190,7 @@ def _outcomes(pattern: Automaton, states: npt.NDArray[np.bool_], number: int) ->
 def _followers(
     pattern: Automaton, ascii_classes: npt.NDArray[np.int64], trigger_class: int, work: _Work
 ) -> dict[int, int]:
-    """The classes that matter only after the trigger, each with the class it is otherwise like."""
+    """The classes that matter only after the trigger, each with the class they are otherwise like."""
     states, _ = _states_without(pattern, trigger_class, set(range(pattern.n_classes)), work)
     numbers, sizes = np.unique(ascii_classes, return_counts=True)
     alike: dict[bytes, int] = {}
@@ -255,8 +255,8 @@ def _states_without(
 def _counted(pattern: Automaton, members: list[int], classes: Uint8) -> tuple[int, int]:
     """The class whose runs are cut into pre-tokens of a fixed length, and that length.
 
-    Only a class of consecutive ASCII characters: the plain windows find these by comparing with
-    the first and the last.
+    The class must consist of consecutive ASCII characters, because the plain version of the scanner
+    finds them by comparison with the first and the last.
     """
     best = (0, NONE, 0)
     for number, member in enumerate(members):

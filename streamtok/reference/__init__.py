@@ -1,1 +1,1 @@
-"""Slow and obvious versions of encoding (`bpe.py`) and training (`bpe_training.py`)."""
+"""Slow and obvious versions of encoding and training; read `bpe.py` and `bpe_training.py` first."""

@@ -1,12 +1,12 @@
 """Byte pair encoding, slow and obvious: read this first.
 
-This is all that streamtok computes, without chunks and without speed. The tests compare the fast
-code with it, and compare it with tiktoken. A text becomes ids in three steps:
+This is what streamtok computes for BPE, but without chunks and without speed. The tests compare the
+fast code with it, and compare it with tiktoken. A text becomes ids in three steps:
 
 1. Allowed special tokens are found. They cut the text into segments.
 2. The pre-tokenization pattern cuts each segment into pre-tokens. No token crosses their ends.
 3. A pre-token that is a token becomes its id. Any other starts as single bytes; then the pair of
-   neighbours with the best rank is merged, as long as there is one.
+   neighbours with the lowest rank is merged, until no pair has a rank.
 
 A rank is both the priority of a merge and the id of its result: `{b"a": 0, b"b": 1, b"ab": 2}`.
 
@@ -82,7 +82,7 @@ def match_spans(pattern: str, text: str) -> list[tuple[int, int]]:
     """The spans of the non-empty matches of a pattern.
 
     The `regex` package backtracks: `(?:.*?,){12}P` takes 20 seconds for 30 commas, and more for
-    each further one. Raises PatternError if it takes longer than any pattern in use needs.
+    each further one. Raises PatternError if matching takes longer than any pattern in use needs.
     """
     seconds = MATCH_SECONDS + len(text) * SECONDS_PER_CHARACTER
     # Match a text of the same length without characters that are newer than tiktoken's Unicode.
@@ -99,8 +99,8 @@ def match_spans(pattern: str, text: str) -> list[tuple[int, int]]:
 @lru_cache(maxsize=64)
 def compile_pattern(pattern: str) -> regex.Pattern[str]:
     """`pattern`, compiled by the `regex` package to match what it matches in tiktoken."""
-    # In tiktoken, `$` and `\z` match at the very end. In Python that is `\Z`, and `$` also matches
-    # before a last newline. Neither is special in a set or after a backslash.
+    # In tiktoken, `$` and `\z` match at the very end. In Python, `\Z` does so, and `$` also matches
+    # before a final newline. Neither is special in a set or after a backslash.
     tokens = r"(?P<end>\$|\\z)|\\x\{(?P<hex>[0-9A-Fa-f]+)\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?"
 
     def translated(match: regex.Match[str]) -> str:
@@ -108,13 +108,13 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
             return r"\Z"
         return f"\\U{int(match['hex'], 16):08x}" if match["hex"] else match[0]
 
-    # V1 has set operations, as in tiktoken; V0 reads them as other sets, without an error.
+    # V1 has set operations, as in tiktoken; V0 gives them another meaning, without an error.
     version = regex.V1 if any(one in pattern for one in ("&&", "--", "~~")) else regex.V0
     return regex.compile(regex.sub(tokens, translated, pattern, flags=regex.DOTALL), version)
 
 
 def bpe(ranks: Ranks, pretoken: bytes) -> list[int]:
-    """The ids of a pre-token by merging alone.
+    """The ids of a pre-token, found by merging alone.
 
     >>> bpe({b"a": 0, b"b": 1, b"ab": 2}, b"abb")
     [2, 1]
@@ -145,7 +145,7 @@ def encode_pretoken(ranks: Ranks, pretoken: bytes) -> list[int]:
 def bpe_by_merges(
     ids: Mapping[bytes, int], merges: Merges, pretoken: bytes, ignore_merges: bool = False
 ) -> list[int]:
-    """The ids of a pre-token by a list of merges, in order of priority.
+    """The ids of a pre-token, found with a list of merges in order of priority.
 
     Here, priority does not depend on ids. Two tokens that form a third one merge only if the list
     has that pair; if it is listed twice, the later position counts. ignore_merges: whether a
@@ -223,7 +223,7 @@ def encode(
 ) -> list[int]:
     """The ids of `data`, with the special tokens in `allowed_special` recognised.
 
-    If several begin at one offset, the longest is found (tiktoken's choice is arbitrary).
+    If several begin at the same offset, the longest is found (tiktoken's choice is arbitrary).
     """
     text = to_text(data, errors)
     allowed = sorted(set(special_tokens) & set(allowed_special), key=len, reverse=True)
@@ -249,7 +249,7 @@ def decode_bytes(
 def stable_prefix(
     encode: Callable[[bytes], list[int]], data: bytes, continuations: Iterable[bytes]
 ) -> list[int]:
-    """The ids at the start that are the same, whichever of `continuations` follows `data`.
+    """The leading ids that are the same, whichever of `continuations` follows `data`.
 
     After `data`, a stream may only have emitted a prefix of these ids. Continuations that `encode`
     rejects because they are not UTF-8 are skipped.

@@ -1,8 +1,8 @@
 """BPE training, slow and obvious: the tests compare the fast trainer with it.
 
-A text is cut into pre-tokens. Each pre-token starts as the list of its bytes. Then the most
-frequent pair of neighbours gets the next id and is replaced everywhere, from left to right, and so
-on. Trainers differ in which of several equally frequent pairs they take first:
+A text is cut into pre-tokens. Each pre-token starts as the list of its bytes. Then, repeatedly, the
+most frequent pair of neighbours gets the next id, which replaces it everywhere, from left to right.
+Trainers differ in which of several equally frequent pairs they take first:
 
 raw    the pair with the smallest (left id, right id): rustbpe
 hf     the same, but with the bytes in the order of Hugging Face's ByteLevel alphabet
@@ -85,15 +85,15 @@ def next_merges(
     max_token_length: int | None = None,
     join: Callable[[Token, Token], Token] = operator.add,
 ) -> list[tuple[Token, Token]]:
-    """Continue training at these rows of ids; returns the merges for the new ids, in order.
+    """Continue training from these rows of ids; return the merges for the new ids, in order.
 
-    There are fewer if no pair is frequent enough. join: makes a token from the two merged ones.
+    Training ends early if no pair is frequent enough. join: makes a token from the two merged ones.
 
     >>> next_merges([[256, 119], [256, 101]], {101: b"e", 119: b"w", 256: b"lo"}, [300])
     [(b'lo', b'e')]
     """
     tokens = dict(tokens)
-    order = {id: id for id in tokens}  # the order of ids for the smallest pair
+    order = {id: id for id in tokens}  # the order of ids that decides which pair is the smallest
     if tie == "hf":
         order |= {byte: index for index, byte in enumerate(BYTES_IN_ORDER)}
     merges: list[tuple[Token, Token]] = []

@@ -79,7 +79,7 @@ class HeapMerge(Generic[T]):
         self._observer = observer
 
     def run(self) -> list[T]:
-        """Merge until no pair can, and return the remaining parts. Can be called once."""
+        """Merge until no pair can merge, and return the remaining parts. Call it only once."""
         for at in range(len(self.nodes) - 1):
             self._push(at)
         while self.heap:
@@ -95,7 +95,7 @@ class HeapMerge(Generic[T]):
         return [node.part for node in self.nodes if not node.is_gone]
 
     def is_stale(self, candidate: Candidate) -> bool:
-        """Whether a node of the candidate has changed since it was pushed."""
+        """Whether a node of the candidate has changed since the candidate was pushed."""
         left, right = self.nodes[candidate.left], self.nodes[candidate.right]
         versions = left.version, right.version
         return versions != (candidate.left_version, candidate.right_version)
@@ -134,7 +134,7 @@ class HeapMerge(Generic[T]):
 
 
 def bpe_by_heap(ranks: Ranks, pretoken: bytes) -> list[int]:
-    """The ids of a pre-token by merging alone; always equal to those of `bpe.bpe`.
+    """The ids of a pre-token, found by merging alone; always equal to those of `bpe.bpe`.
 
     >>> bpe_by_heap({b"a": 0, b"b": 1, b"ab": 2}, b"abb")
     [2, 1]

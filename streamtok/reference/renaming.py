@@ -1,15 +1,16 @@
 """The encoding of prompts, slow and obvious: rename, then encode.
 
-1. Find the control tokens in each maximal run of control separately, as the encoding finds tokens:
-   the leftmost first; at one offset, the preferred one; `normalized` tokens between the others.
-   Other added tokens hide them as usual. `single_word` does not look beyond the run.
-2. Give each control token a fresh name with its flags. Replace the tokens found by their names, and
-   encode with the names in place of all control tokens.
+1. Find the control tokens in each maximal run of control parts separately, in the way that encoding
+   finds tokens: the leftmost first; at one offset, the preferred one; `normalized` tokens between
+   the others. Other added tokens can hide control tokens, as usual. `single_word` does not look
+   beyond the run.
+2. Give each control token a fresh name with its flags. Replace the tokens that were found by their
+   names, and encode with the names in place of all control tokens.
 3. Replace the ids of names by those of the tokens.
 
-So text can neither make nor destroy a control token: a name occurs only where step 1 put it, and
-step 1 does not see text. If a plain search finds the same control tokens at the same offsets, the
-ids are those of the plain text: an encoder does not depend on the name of a token, only on its
+So text can neither make nor destroy a control token: a name occurs only where step 1 found a token,
+and step 1 does not see text. If a plain search finds the same control tokens at the same offsets,
+the ids are those of the plain text: an encoder does not depend on the name of a token, only on its
 position, and on whether its first and its last character belong to a word.
 """
 
@@ -70,7 +71,7 @@ def encode_prompt(
 
 
 def find_control(run: str, tokens: Sequence[NamedToken]) -> list[Match]:
-    """The control tokens in a run of control, with their spans."""
+    """The control tokens in a run of control parts, with their spans."""
     late = [token for token in tokens if token.normalized]
     found: list[Match] = []
     last = 0

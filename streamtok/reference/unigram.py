@@ -2,7 +2,7 @@
 
 Both find the pieces with the greatest sum of scores. Scores are added from left to right, since the
 last bit may decide between two paths. A path is replaced only by a better one, not by an equal one,
-and paths whose last piece begins earlier are found first. The two differ in precision (float64,
+and paths whose last piece begins earlier are found first. The two differ in precision (float64 and
 float32) and in how they encode unknown text.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["sentencepiece_unigram", "unigram"]
 Row = tuple[str, float, int]  # of a SentencePiece model: text, score, type
 NORMAL, UNKNOWN, USER_DEFINED, BYTE = 1, 2, 4, 6
 UNKNOWN_PENALTY = 10
-FARTHEST = 100_000  # absolute value of a sum in sentencepiece
+FARTHEST = 100_000  # sentencepiece subtracts a sum whose absolute value is larger
 
 
 def unigram(model: Mapping[str, Any], pretoken: str) -> list[Piece]:
@@ -34,7 +34,7 @@ def unigram(model: Mapping[str, Any], pretoken: str) -> list[Piece]:
     [(5, 0, 3), (1, 3, 4), (0, 4, 6), (2, 6, 7)]
     """
     vocab, unknown = model["vocab"], model["unk_id"]
-    # If a text occurs twice, the last one counts.
+    # If a text occurs twice, its last occurrence counts.
     pieces = {text: (score, id) for id, (text, score) in enumerate(vocab)}
     worst = min(score for _, score in vocab) - UNKNOWN_PENALTY
     found: list[Piece] = []

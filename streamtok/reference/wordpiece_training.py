@@ -1,11 +1,11 @@
 """WordPiece training as in tokenizers 0.23, slow and obvious.
 
-This is BPE training (`bpe_training.py`) with another spelling: a word starts as its characters, all
-but the first with a prefix, and a merge joins the left part and the right part without its prefix.
-The pieces are the vocabulary.
+This is BPE training (`bpe_training.py`) with a different spelling: a word starts as its characters,
+all but the first with a prefix, and a merge joins the left part and the right part without its
+prefix. The pieces are the vocabulary.
 
-Two things depend on hash tables there and are arguments here: the order in which characters with a
-prefix get their ids, and which of equally frequent characters are kept.
+In tokenizers, two things depend on hash tables: the order in which characters with a prefix get
+their ids, and which of equally frequent characters are kept. Here, both are arguments.
 """
 
 from __future__ import annotations

@@ -8,10 +8,9 @@ unknown characters is looked up as a whole.
 **In an open pre-token**, a position is *live* if a piece that starts there may reach beyond the end.
 These are the end itself and each position from which the bytes up to the end begin a longer piece. The
 best path of any continuation goes through a live position, and begins with the best path to it. So the
-pieces that the
-best paths to all live positions share are final. The search can continue from the last shared position,
-with its score: a path to a live position that avoids it has already lost to one that goes through it.
-No id is final inside a run of unknown characters, unless each becomes its bytes.
+pieces that the best paths to all live positions share are final. The search can continue from the last
+shared position, with its score: a path to a live position that avoids it has already lost to one that
+goes through it. No id is final inside a run of unknown characters, unless each becomes its bytes.
 
 **In SentencePiece**, the whole text is one pre-token, and sums are float32. If the sum of a position is
 far from 0, it is subtracted from all sums in use (`rebase`), which rounds them. So the sums of all

@@ -138,7 +138,7 @@ cdef inline bint can_begin(const ScanTables* t, const u8* p, size_t n) noexcept 
 
 cdef void tell_gaps(const ScanTables* t, const u8* buffer, size_t start, size_t end, i64* ends,
                     size_t count) noexcept nogil:
-    """Negate the ends of those of `count` segments, from buffer[start] on, that no pre-token can begin."""
+    """Negate the ends of the gaps among `count` segments from buffer[start] on: no pre-token can begin there."""
     cdef size_t i, stop
     for i in range(count):
         stop = <size_t>ends[i]
