@@ -8,8 +8,8 @@ of `accepts` decides. `Automaton.findall` does exactly this. (Being in state 1 d
 pre-token begins here: `a*b` returns to it.)
 
 A character that no pre-token can begin with is skipped, as by tiktoken's `find_iter`: it produces
-no output. With a pattern that `is_total`, this never happens; all patterns that OpenAI has
-published are total.
+no output. This never happens if `is_total`, as is the case for all patterns that OpenAI has
+published.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Automaton:
     def spans(self, text: str, until: int | None = None) -> Iterator[tuple[int, int]]:
         """Yield (start, end) of each pre-token of `text`: the slow walk that the tables define.
 
-        until: pre-tokens may be missing, from the first one that ends at this offset or later on.
+        until: pre-tokens that end at or after this offset may be missing.
         """
         transitions, accepts, settled, classes = self._lists
         at_end = self.n_classes
@@ -125,7 +125,7 @@ class Automaton:
     def closed(self) -> Automaton | None:
         """This automaton made total: each character that is skipped becomes a pre-token.
 
-        None if whether text is skipped depends on more than its first character.
+        None if more than the first character decides whether text is skipped.
         """
         if self.is_total:
             return self
@@ -145,7 +145,7 @@ class Automaton:
         The tables may omit an acceptance where a later one is certain, so the last accepted
         position can lie far before the end of the bytes that surely belong to the pre-token. A
         state is settled if it accepts at the end of input and, before every class, accepts or moves
-        to a settled state. As every text ends, the largest set with this property is right.
+        to a settled state. As every text ends, the largest set with this property is the right one.
         """
         return _read_only(surely_ending(self.transitions, self.accepts).astype(np.uint8))
 
@@ -168,8 +168,8 @@ class Automaton:
         """The `cut_pairs` where the text before the cut may also be encoded on its own.
 
         To the text before the cut, class b then acts like the end of input. With GPT-2's pattern,
-        newline and letter are a cut, but not a clean one: a newline at the end of input joins the
-        white space before it; a newline before a letter does not.
+        a newline and a letter are a cut pair, but not a clean one: a newline at the end of input
+        joins the white space before it; a newline before a letter does not.
         """
         as_at_end = self.accepts[:, :-1] == self.accepts[:, -1:]
         pairs = self.cut_pairs.copy()

@@ -6,7 +6,7 @@ end of input. This module combines the splits into one `Pattern`, which streams 
 the tables cannot express a sequence, an error names the reason.
 
 The automata of two splits run side by side; where the first ends a pre-token, the second sees the
-end of input. The end of each pre-token of the first must be known with the next character, as in
+end of input. The end of each pre-token of the first must be known once the next character is, as in
 runs of a class or of up to three digits. Where the second ends a pre-token inside one of the first,
 the first must be in a state like its start; otherwise its next pre-token would begin at the wrong
 position. A pre-token that the first drops is dropped as a whole.
@@ -42,7 +42,7 @@ Uint16 = npt.NDArray[np.uint16]
 class SplitSequence(Pattern):
     """The pattern that applies `splits` in turn; a str is an isolated split.
 
-    spaces_are_marks: the splits treat a space like U+2581, which replaces it in the file.
+    spaces_are_marks: the splits treat a space like U+2581, which replaces spaces in the file.
     Raises PatternError if a split does not compile, UnsupportedPatternError if no automaton can
     follow the sequence, and ValueError if there are no splits.
 

@@ -162,7 +162,7 @@ def _joined(whole: Cutter, split: Split) -> Cutter:
 
 
 def ends_of(cutter: Cutter) -> tuple[Bools, Bools]:
-    """For each state of a definite automaton, whether its pre-token may be kept, or be dropped."""
+    """(can_keep, can_drop), for each state of a definite automaton: how its pre-token may end."""
     moves, ends = cutter
     n = moves.shape[1]
 
@@ -186,7 +186,7 @@ def without_dropped(cutter: Cutter, where: str) -> tuple[Uint16, Uint8]:
     """Tables for `Pattern`: dropped pre-tokens become characters that no pre-token begins with.
 
     The scanner restarts after each such character. So every character of a dropped pre-token must
-    behave like its first, and no pre-token to keep may end inside a dropped one.
+    behave like its first, and no pre-token that is kept may end inside a dropped one.
     """
     moves, ends = cutter
     if not (ends == DROP).any():

@@ -2,9 +2,10 @@
 
 The dialect is the common part of Rust's `fancy-regex` (inside tiktoken) and Python's `regex`. A
 spelling that the two read differently, such as `\\Z` or `[` inside a set, is refused by name rather
-than guessed. Real patterns need two exceptions, both as in tiktoken: `$` is the very end of input,
-and `(?i:...)` is simple case folding without Turkish. This module does not know about automata. It
-refuses only constructs whose syntax alone shows that no automaton can follow them.
+than guessed. Real patterns need two exceptions, both as in tiktoken: `$` matches only at the very
+end of input, and `(?i:...)` uses simple case folding without the Turkish rules. This module does
+not know about automata. It refuses only constructs whose syntax alone shows that no automaton can
+follow them.
 """
 
 from __future__ import annotations
@@ -224,7 +225,7 @@ class _Parser:
         elif letters := self.flag_letters():
             self.at += 3 + len(letters)
             if self.source[self.at - 1] == ")":
-                # In Rust, such a flag applies up to the end of its group; Python's rule changed.
+                # In Rust, such a flag applies up to the end of its group; Python changed its rule.
                 self.refuse("flag that is not at the start", start, self.at)
             flags = self.changed(flags, letters, start)
         elif not self.skip("(?:"):

@@ -145,7 +145,7 @@ class UnicodeTable:
     unicode_version: str
     regex_version: str  # the release of `regex` that the sets were read from
     sets: dict[str, CharSet]
-    fold_members: Toggles  # all characters with a case variant, class after class
+    fold_members: Toggles  # all characters with a case variant, class by class
     fold_class: Toggles  # the class of each of them
 
     @staticmethod

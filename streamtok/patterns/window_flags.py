@@ -49,7 +49,7 @@ class WindowFlags:
         self._members = members
 
     def runs(self, is_open: npt.NDArray[np.bool_], never: set[int]) -> tuple[list[int], set[int]]:
-        """The classes to flag RUN, and those to flag ENDS_RUN, which settle runs of all the former.
+        """The classes to flag RUN and those to flag ENDS_RUN, which settle runs of all RUN classes.
 
         is_open: bool [k, k, k, k], the undecided windows. never: classes that must not be RUN.
         """
@@ -69,7 +69,7 @@ class WindowFlags:
         common: set[int] = set()
         for x in sorted(ends, key=lambda x: -len(ends[x])):
             both = common & ends[x] if best else ends[x]
-            if 2 * len(both) >= len(common):  # prefer few RUN classes to few ENDS_RUN
+            if 2 * len(both) >= len(common):  # prefer few RUN classes to few ENDS_RUN classes
                 best, common = [*best, x], both
         return best, common
 

@@ -12,12 +12,11 @@ pre-token may end. The window is decided if every q leads to a boundary at i, or
 all states are tried, this is sound for every text; the price is that one rare state can leave a
 window undecided.
 
-Some states are reached only after a rare pair of characters: the *trigger*, which is the
-apostrophe of English contractions, and one of its *followers*, s, t, d and so on. Without that
-pair, followers are letters like all others, so fewer classes are needed and more windows are
-decided. So windows that contain such a pair, or begin fewer than `reach` characters after one, stay
-undecided. The other windows need only the states that remain after `reach` characters without a
-pair.
+Some states are reached only after a rare pair of characters: the *trigger*, such as the apostrophe
+of English contractions, and one of its *followers*, such as s, t or d. Without that pair, followers
+act like all other letters, so fewer classes are needed and more windows are decided. So windows
+that contain such a pair, or begin fewer than `reach` characters after one, stay undecided. The
+other windows need only the states that remain after `reach` characters without a pair.
 
 If a pattern takes digits in threes, no window can tell how many digits came before. Windows do
 decide where a run of digits begins; from there, the scanner counts. `window_flags.py` derives
@@ -190,7 +189,7 @@ def _outcomes(pattern: Automaton, states: npt.NDArray[np.bool_], number: int) ->
 def _followers(
     pattern: Automaton, ascii_classes: npt.NDArray[np.int64], trigger_class: int, work: _Work
 ) -> dict[int, int]:
-    """The classes that matter only after the trigger, each with the class they are otherwise like."""
+    """The classes that matter only after the trigger, each with the class it is otherwise like."""
     states, _ = _states_without(pattern, trigger_class, set(range(pattern.n_classes)), work)
     numbers, sizes = np.unique(ascii_classes, return_counts=True)
     alike: dict[bytes, int] = {}
@@ -221,7 +220,7 @@ def _states_without(
 ) -> tuple[States, int]:
     """The states possible after `reach` characters without a trigger-follower pair, and `reach`.
 
-    These include the states of pre-tokens that begin within these characters.
+    They include the states of pre-tokens that begin within these characters.
     """
     every = np.arange(pattern.n_classes) != trigger_class
     others = every & ~np.isin(np.arange(pattern.n_classes), list(followers))
@@ -283,8 +282,8 @@ def _decisions(pattern: Automaton, states: list[int], members: list[int]) -> Uin
     begins = np.zeros((k, k, k, k), bool)  # from some state
     absent = np.zeros((k, k, k, k), bool)
 
-    # A pre-token that begins with the second character. The pattern is total, so a pre-token that
-    # reaches the dead state has accepted before.
+    # First, a pre-token that begins with the second character. The pattern is total, so a pre-token
+    # that reaches the dead state has accepted before.
     state = transitions[1][c1]
     may_end = accepts[state, c2]
     state = transitions[state, c2]

@@ -11,8 +11,8 @@ fast code with it, and compare it with tiktoken. A text becomes ids in three ste
 A rank is both the priority of a merge and the id of its result: `{b"a": 0, b"b": 1, b"ab": 2}`.
 
 Pre-tokens are found with the `regex` package, not with the tables of `patterns/pattern.py`, so any
-pattern that `regex` supports works. Two constructs differ from tiktoken: `\\Z`, which here matches
-only at the very end, and an i inside `(?i:...)`, which also matches the Turkish letters.
+pattern that `regex` supports works. Two constructs do not work as in tiktoken: `\\Z`, which here
+matches only at the very end, and an i inside `(?i:...)`, which also matches the Turkish letters.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def bpe(ranks: Ranks, pretoken: bytes) -> list[int]:
 def merge(parts: list[Part], priority: Callable[[Part, Part], float | None]) -> list[Part]:
     """Merge neighbours until no two can merge, and return the remaining parts.
 
-    The pair with the smallest priority merges first, the leftmost of equals; None means never.
+    The pair with the smallest priority merges first; of equal ones, the leftmost. None means never.
     """
     while True:
         found = [(priority(*pair), at) for at, pair in enumerate(pairwise(parts))]

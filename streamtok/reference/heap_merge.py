@@ -1,4 +1,4 @@
-"""The merge loop with a linked list and a heap: slow like `bpe.py`, but with the engine's steps.
+"""The merge loop with a linked list and a heap: slow like `bpe.py`, but with the core's steps.
 
 The parts of a pre-token are nodes of a linked list. Each pair of neighbours that can merge is a
 candidate in a heap, ordered by rank, then by position. A merge changes its left node and removes

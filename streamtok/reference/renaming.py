@@ -50,7 +50,7 @@ def encode_prompt(
     """The ids of a prompt.
 
     tokens: in order of preference. The normalizer must not change a character of a `normalized`
-    token. renamed: returns an encoder with these names in place of all control tokens.
+    token. renamed: returns an encoder with the given names in place of all control tokens.
     """
     control = [token for token in tokens if token.is_control]
     nonce = 0xF0000  # each name has a character that occurs nowhere else

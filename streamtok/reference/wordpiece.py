@@ -15,7 +15,7 @@ Piece = tuple[int, int, int]
 
 
 def word_piece(model: Mapping[str, Any], pretoken: str) -> list[Piece]:
-    """Repeatedly take the longest piece that the rest begins with; without one, all is unknown.
+    """Repeatedly take the longest piece that the rest begins with; if none, the word is unknown.
 
     >>> model = {"vocab": {"[UNK]": 0, "un": 1, "##aff": 2, "##able": 3}, "unk_token": "[UNK]",
     ...          "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}

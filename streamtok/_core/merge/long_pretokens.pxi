@@ -1,4 +1,4 @@
-"""Encode pre-tokens that are too long for the cache: all of one, or the part whose ids are final."""
+"""Encode a pre-token that is too long for the cache: all of it, or the part whose ids are final."""
 
 cdef size_t commit_section(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
     """Emit the tokens of p[:n] that are final whatever follows; return the bytes that they cover."""

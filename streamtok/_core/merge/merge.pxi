@@ -16,15 +16,15 @@ of symbol pairs (Kudo and Richardson 2018):
 and all three return the same tokens. `docs/explanation/how_it_works.md` draws the steps.
 
 Ordinary text hardly ever needs the heap. Most of its pre-tokens are in the cache and are not merged
-at all (`cache/pretoken_cache.pxi`). A new pre-token is short, and up to 64 bytes, scanning all ranks
-for the lowest is cheaper than a heap: `merge/turns.h` does that for one pre-token or many,
+at all (`cache/pretoken_cache.pxi`). New pre-tokens are usually short. Up to 64 bytes, scanning all
+ranks for the lowest is cheaper than a heap: `merge/turns.h` does that for one pre-token or many, and
 `merge/columns.h` for many in registers. Longer pre-tokens become segments of 64 bytes
 (`merge/segments.pxi`). The heap is needed only for vocabularies with equal ranks (`ties`), and for
 segments of 1 KiB, which are used where a long run repeats itself or short segments do not agree. It
 bounds the cost of the worst input.
 
-Rounds precede the heap, as long as they pay: a run of spaces or dashes merges the same pair
-everywhere, and one pass over the tokens does the work of a thousand candidates.
+Before the heap is used, tokens are merged in rounds as long as these pay: in a run of spaces or
+dashes, the same pair merges everywhere, and one round does the work of a thousand candidates.
 
 Pre-tokens are looked up in `cache/pretoken_encoder.pxi`, not here.
 """

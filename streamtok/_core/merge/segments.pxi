@@ -47,8 +47,8 @@ cdef int extend(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n, size
                 size_t overlap, size_t period=0) except -1 nogil:
     """Append one segment of about `size` bytes, which begins with a token of E.
 
-    period: that of the text, or 0. If possible, the segment begins a multiple of it after the last
-    segment, so that both have the same bytes.
+    period: that of the text, or 0. If possible, the distance from the last segment is a multiple of
+    it, so that both segments have the same bytes.
     """
     cdef Growing* out = j.out
     cdef size_t start = j.done, i = out.count, k, end, at, other, wide, count
@@ -116,7 +116,7 @@ cdef inline u64 begins_of(const Tokens* t, const u32* tokens, size_t count) noex
 cdef size_t agree(u64 one, u64 other) noexcept nogil:
     """The end of the first token that two encodings of the same bytes have in common, or 0.
 
-    one, other: bit sets of the offsets at which tokens begin; one of them includes its end.
+    one, other: bit sets of the offsets at which tokens begin; one set includes the end of its encoding.
     """
     cdef u64 either = one | other, left = one & other, later, next
     while left:

@@ -122,8 +122,8 @@ cdef class PieceModel:
     kind: a key of MODEL_KINDS. blob, offsets, ids: the pieces end to end, in byte order, uint32
     offsets [n + 1] and uint32 ids [n]. unknown: the id of text without pieces, which SentencePiece
     needs; 0xFFFFFFFF: there is none, and encoding such text raises ValueError. prefix,
-    most_characters: for WordPiece, the prefix of pieces that do not begin a word, and the most
-    characters of a word that is not unknown. scores: for Unigram, float64 by id; in SentencePiece, the
+    most_characters: for WordPiece, the prefix of pieces that do not begin a word, and the number of
+    characters above which a word is unknown. scores: for Unigram, float64 by id; in SentencePiece, the
     score of `unknown` is that of a character without a piece. byte_ids: for Unigram, uint32 [256], or
     None. stages: applied to each pre-token before the model, see `add_stage`.
 

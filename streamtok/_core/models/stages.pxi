@@ -163,7 +163,10 @@ cdef int do_stages(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
 
 
 cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64 origin) except -1 nogil:
-    """Cut n bytes at `at` into pieces, and run the next stages on each. A gap is text between matches."""
+    """Cut n bytes at `at` into pieces, and run the later stages on each.
+
+    A gap is text that no match covers.
+    """
     cdef const Stage* stage = &table.tokens().model.stages[k]
     cdef i64[64] ends
     cdef Scan s
@@ -190,7 +193,7 @@ cdef int cut_again(TokenTable table, Work* w, size_t k, size_t at, size_t n, u64
 cdef inline bint ends_before(const Stage* stage, bint was_match, bint is_match) noexcept nogil:
     """Whether an open piece ends before the next match or gap.
 
-    was_match, is_match: whether the last part of the piece, and what comes next, is a match.
+    was_match: whether the last part of the piece is a match. is_match: whether a match comes next.
     """
     if stage.behavior == CONTIGUOUS:
         return was_match != is_match
@@ -374,8 +377,8 @@ cdef size_t write_begun(const Model* m, Work* w, const u8* p, size_t n, bint is_
 
 
 cdef bint can_emit_early(const Model* m) noexcept nogil:
-    """Whether ids of a pre-token may be emitted before it ends. To allow this, each character must
-    become symbols independently of the others, in order.
+    """Whether ids of a pre-token may be emitted before it ends. This requires that each character
+    becomes symbols by itself, in order.
     """
     cdef size_t k
     for k in range(m.n_stages):

@@ -1,9 +1,9 @@
 """Unigram: find the pieces of a pre-token with the greatest sum of scores.
 
-The sums are equal to those of tokenizers to the last bit: float64, added from the beginning of the
-pre-token. A path replaces another path to the same position only if it is better, so of two last pieces
-with equal sums, the one that begins earlier wins. A character that is not a piece is unknown; a run of
-unknown characters is looked up as a whole.
+The sums are equal to those of tokenizers to the last bit: they are float64, and scores are added from
+the beginning of the pre-token. A path replaces another path to the same position only if it is better,
+so of two last pieces with equal sums, the one that begins earlier wins. A character that is not a piece
+is unknown; a run of unknown characters is looked up as a whole.
 
 **In an open pre-token**, a position is *live* if a piece that starts there may reach beyond the end.
 These are the end itself and each position from which the bytes up to the end begin a longer piece. The

@@ -9,7 +9,7 @@ cdef enum:
     # Marking again pays if, of 64 positions, at least this many are open on average,
     MANY_OPEN = 2
     MANY_WIDE = 2           # and at least this many bytes are not ASCII.
-    STILL_WIDE = 1          # if so many bytes of 64 were removed, the next blocks are squeezed right away
+    STILL_WIDE = 1          # if this many bytes of 64 were removed, the next blocks are squeezed right away
     SQUEEZED = ST_MARGIN + 64 * MARKED_BLOCKS + 64 + 1
 
 

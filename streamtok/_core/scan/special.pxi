@@ -89,7 +89,7 @@ cdef class SpecialMatcher:
     def split(self, bytes data not None):
         """list of (start, end, id): segments of text, with id -1, and special tokens, in order.
 
-        If there is a disallowed string, the list is only its (start, end, None).
+        If there is a disallowed string, the list has only its (start, end, None).
         """
         cdef const u8* p = <const u8*><const char*>data
         cdef size_t begin = 0, end = len(data)
@@ -111,7 +111,7 @@ cdef class SpecialMatcher:
         """(open, list of (start, end, index)): the special tokens in data[start:stop], and their
         index in `specials`. Only for a matcher without disallowed strings.
 
-        open: where a token may begin whose end has not arrived; `stop` if there is none, or if `final`.
+        open: the offset where a token may begin whose end has not arrived; `stop` if none, or if `final`.
         """
         cdef const u8* p = <const u8*><const char*>data
         cdef Found found
@@ -205,7 +205,7 @@ cdef inline bint has_children(const Trie* t, u32 node) noexcept nogil:
 
 cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end, bint final,
                     bint takes) noexcept nogil:
-    """The match that begins at `start`. takes: find allowed tokens, too, not only disallowed strings."""
+    """The match that begins at `start`. takes: whether to find allowed tokens, or only disallowed strings."""
     cdef const Trie* t = &m.trie
     cdef Found found, inner
     cdef u32 node = t.begins[p[start]], number

@@ -97,8 +97,8 @@ _LONE = re.compile(r"[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udc7f\udd00-\udfff]
 
 
 def repaired(str text not None, str errors not None):
-    """str: `text` as it is encoded. A surrogate pair becomes its character, any other surrogate
-    U+FFFD, as in tiktoken. "surrogateescape" keeps U+DC80 to U+DCFF: each represents a byte.
+    """str: `text` as it is encoded. A surrogate pair becomes its character, and any other surrogate
+    becomes U+FFFD, as in tiktoken. "surrogateescape" keeps U+DC80 to U+DCFF: each represents a byte.
     """
     if not has_surrogate(text, 0, len(text)):
         return text
@@ -228,11 +228,11 @@ cdef int need_text(object data) except -1:
 
 
 cdef int text_open(Text* text, TextBuffer* buffer, object data, str errors) except -1:
-    """Borrow the bytes of `data` until `text_close`, or until the next use of `buffer` (or NULL).
+    """Borrow the bytes of `data` until `text_close`, or until the next use of `buffer`, which may be NULL.
 
-    A str becomes UTF-8; surrogates of "surrogateescape" become their bytes. `text.owner` is set if the
-    str had surrogates. Other bytes are not validated, and other threads may write to them. Raises
-    TypeError if `data` is neither str nor bytes-like.
+    A str becomes UTF-8; under "surrogateescape", surrogates that represent bytes become these bytes.
+    `text.owner` is set if the str had surrogates. The bytes of other objects are not validated, and
+    other threads may write to them. Raises TypeError if `data` is neither str nor bytes-like.
     """
     text.owner = NULL
     text.has_view = False

@@ -138,7 +138,7 @@ ST_FOR_VBMI2 static ST_ALWAYS_INLINE size_t st_transcode_wide(const void *text,
         __mmask16 lone = _mm512_cmpeq_epu32_mask(
             _mm512_and_si512(code, _mm512_set1_epi32((int)0xFFFFF800u)), _mm512_set1_epi32(0xD800));
         if (lone) return SIZE_MAX;
-        /* The last byte, the middle ones, then the first, whose high bits encode the length. */
+        /* Compute the last byte, the middle ones, then the first, whose high bits encode the length. */
         __m512i last = _mm512_or_si512(_mm512_and_si512(code, low_six), rest);
         __m512i middle =
             _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(code, 6), low_six), rest);
@@ -185,7 +185,7 @@ ST_FOR_AVX2 static ST_ALWAYS_INLINE __m256i st_eight_characters(int kind, __m256
     __m256i two = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0x7F));
     __m256i three = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0x7FF)), ones = _mm256_xor_si256(two, three);
     __m256i six = _mm256_srli_epi32(code, 6), twelve = _mm256_srli_epi32(code, 12);
-    /* The last byte, the middle ones, then the first, whose high bits encode the length. */
+    /* Compute the last byte, the middle ones, then the first, whose high bits encode the length. */
     __m256i last = _mm256_or_si256(_mm256_and_si256(code, low_six), rest);
     __m256i middle = _mm256_or_si256(_mm256_and_si256(six, low_six), rest);
     __m256i bytes = _mm256_or_si256(_mm256_or_si256(six, _mm256_set1_epi32(0xC0)), _mm256_slli_epi32(last, 8));
@@ -264,7 +264,7 @@ static ST_ALWAYS_INLINE size_t st_four_characters_neon(uint32x4_t code, int may_
     const uint32x4_t low_six = vdupq_n_u32(0x3F), rest = vdupq_n_u32(0x80);
     uint32x4_t two = vcgtq_u32(code, vdupq_n_u32(0x7F)), three = vcgtq_u32(code, vdupq_n_u32(0x7FF));
     uint32x4_t six = vshrq_n_u32(code, 6), twelve = vshrq_n_u32(code, 12), ones = veorq_u32(two, three);
-    /* The last byte, the middle ones, then the first, whose high bits encode the length. */
+    /* Compute the last byte, the middle ones, then the first, whose high bits encode the length. */
     uint32x4_t last = vorrq_u32(vandq_u32(code, low_six), rest);
     uint32x4_t middle = vorrq_u32(vandq_u32(six, low_six), rest);
     uint32x4_t of_two = vsliq_n_u32(vorrq_u32(six, vdupq_n_u32(0xC0)), last, 8);

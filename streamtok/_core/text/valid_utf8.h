@@ -13,8 +13,8 @@
 
 #include "base/native.h"
 
-/* The size of a well-formed prefix of p[:n] that ends between characters, perhaps not the longest. A
-   character begins at p. */
+/* The size of a well-formed prefix of p[:n] that ends between characters; longer ones may exist. A
+   character must begin at p. */
 typedef size_t st_valid_utf8_function(const uint8_t *p, size_t n);
 
 /* Validates nothing: the caller decodes byte by byte. */
@@ -86,7 +86,7 @@ static size_t ST_OWN(st_valid_utf8)(const uint8_t *p, size_t n) {
         const uint8_t *at = i ? p + i : begin + 3;
         vmask well[PARTS];
         for (int k = 0; k < PARTS; k++) well[k] = v_tops(v_or(v_load(at + LANES * k), v_load(at + LANES * k - 3)));
-        if (!m_any(well)) continue; /* ASCII, and so are the three bytes before */
+        if (!m_any(well)) continue; /* all ASCII, and so are the three bytes before */
         for (int k = 0; k < PARTS; k++, at += LANES) {
             vec here = v_load(at), before = v_load(at - 1);
             vec first = v_and(v_look_16(uppers, v_upper(before)), v_look_16(lowers, v_and(before, v_splat(15))));

@@ -16,7 +16,7 @@ cdef struct Maker:          # the merge that makes a token
 
 
 cdef bint meet(const Tokens* run, const Maker* makers, u32 left, u32 right) noexcept nogil:
-    """Whether the merge loop over the bytes of both makes `left` and `right` neighbours.
+    """Whether the merge loop over the bytes of `left` and `right` makes these two neighbours.
 
     It does unless a merge across the boundary between them comes first. Going backwards, undo the
     merges of the two tokens at the boundary, the later merge first. At each step, the two tokens at

@@ -16,10 +16,10 @@ cdef struct Names:
 def find_rows(list names not None, list merges not None, str prefix not None=""):
     """(uint32 [m, 3], first_bad): for each merge, the numbers of its two texts and of their concatenation.
 
-    names: the texts by number, all different. merges: each is a str, two texts with a space between
-    them, or a list of two texts. prefix: the second text must begin with it, and the concatenation
+    names: the texts by number, all different. merges: each is a list of two texts, or a str of two
+    texts with a space between them. prefix: the second text must begin with it, and the concatenation
     leaves it out. first_bad: the first merge that is malformed or has a text that is not in `names`;
-    -1: none. Rows from there on are undefined.
+    -1: none. Rows from `first_bad` on are undefined.
     """
     cdef size_t n = len(names), m = len(merges), i, size
     cdef Names table

@@ -6,8 +6,9 @@ Public ids, which may have holes, are looked up only when ids are emitted.
 One pair per token is enough. Let u and v be neighbours in any run of the merge loop, and let their
 bytes together be token t. Nothing has merged across the outer ends of u and v so far, so the steps
 inside those bytes were the steps of the run over t's bytes alone, in the same order, and that run
-passes through the state [u, v]. It is deterministic and ends there, so exactly one pair can ever
-merge into t: the last pair of its own run (or none: then t is unreachable and never part of a merge).
+passes through the state [u, v]. It is deterministic and has only one state of two tokens, so at most
+one pair can ever merge into t: the last pair of t's own run. (If there is none, t is unreachable and
+never part of a merge.)
 The table therefore holds at most n pairs, found by encoding every token by itself in order of length,
 instead of a pair for each of the several ways to cut each token in two.
 
@@ -163,9 +164,9 @@ cdef class TokenTable:
     there are none. model: finds the ids of pre-tokens, either as pieces (the table then holds the
     single bytes, without ids) or as merged symbols.
 
-    The caller (`vocabulary.Vocabulary`) has checked the tokens: at least all 256 single bytes, no
-    empty token, no token twice, no id twice. For 100 000 tokens, this takes 3 ms with `parts`, 6 ms
-    with `lefts`, and 25 ms without either.
+    The caller (`vocabulary.Vocabulary`) has checked that the tokens include all 256 single bytes, that
+    none is empty, and that no token or id occurs twice. Building a table of 100 000 tokens takes 3 ms
+    with `parts`, 6 ms with `lefts`, and 25 ms without either.
     """
 
     def __cinit__(self, bytes blob not None, offsets, ids, lefts=None, byte_ids=None, ties=None,
