@@ -2,8 +2,8 @@
 
 A short pattern can demand any amount of work: `((a{1,20}){1,20}){1,20}` is 8 000 characters when
 all its repeats are written out, and the tables of `[ab]*a[ab]{15}` have 65 536 rows. So the length
-of a source is bounded, and the compiler counts its steps with `spend`: one step for about a
-microsecond of a Python loop. Steps also bound memory, since everything that is kept is counted.
+of a source is bounded, and the compiler counts its steps with `spend`: a step takes about a
+microsecond in a Python loop. Steps also bound memory, since everything that is kept is counted.
 """
 
 from __future__ import annotations

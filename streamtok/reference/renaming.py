@@ -98,7 +98,7 @@ def _search(
             touches = (at > begin and is_in_word(text[at - 1])) or is_in_word(text[stop : stop + 1])
             if not (token.single_word and touches):
                 found.append((at, stop, token))
-            at = stop - 1  # skip all of it, even if it touches a word
+            at = stop - 1  # skip the whole token, even if it touches a word
             break
         at += 1
     return found

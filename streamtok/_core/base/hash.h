@@ -143,7 +143,7 @@ ST_FOR_AVX512 static inline __m512i st_hash_words_512(__m512i x) { return st_tim
 
 /* st_hash_key of eight keys, four in each argument, in order. */
 ST_FOR_AVX512 static inline __m512i st_hash_keys_512(__m512i first, __m512i last) {
-    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7); /* sorts keys 0 4 1 5 2 6 3 7 */
+    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7); /* puts keys 0 4 1 5 2 6 3 7 in order */
     __m512i low = _mm512_unpacklo_epi64(first, last), high = _mm512_unpackhi_epi64(first, last);
     __m512i words = _mm512_add_epi64(st_hash_words_512(low), st_times_512(high, 2));
     __m512i halves = st_times_512(_mm512_srli_epi64(low, 32), 1);

@@ -3,7 +3,7 @@
 Let e(n) be the byte pair encoding of the first n bytes of a segment, by the merge loop alone.
 
 Lemma. If e(n) has a token boundary at c, then e(n) = e(c) + BPE(p[c:n]): nothing merged across c,
-so both sides ran as they would alone. Conversely, if the last token u of e(c) and the first token v
+so both sides merged as they would alone. Conversely, if the last token u of e(c) and the first token v
 of BPE(p[c:n]) are compatible, which means BPE(u v) = [u, v], then e(n) has a boundary at c. To see
 this, look at the first merge across c: up to it, the bytes of u and of v merge as in the run over u v
 alone, so that run would have this merge, too. Neither direction assumes anything about the rank table.

@@ -37,7 +37,8 @@ typedef uint64_t st_flag_function(const uint8_t *classes, uint8_t flag);
 typedef uint64_t st_same_function(const uint8_t *classes);
 
 /* Computes the masks of all tiers. A tier has its own `fill`, `flags` and `same`; the rest is shared.
-   has_classes: whether `fill` fills in the classes. Otherwise blocks with triggers or runs look them up. */
+   has_classes: whether `fill` fills in the classes. Otherwise, they are looked up in blocks with triggers or
+   runs. */
 static ST_ALWAYS_INLINE void st_mark_in_groups(st_fill_function *fill, int has_classes, st_flag_function *flags,
                                                st_same_function *same, const st_windows *w, const uint8_t *p,
                                                size_t blocks, uint64_t *begins, uint64_t *open) {
