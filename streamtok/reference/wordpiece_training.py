@@ -28,7 +28,7 @@ def train_word_pieces(
 ) -> list[str]:
     """The pieces, in order of their ids.
 
-    words: each with its count. alphabet: the characters that are pieces. inside: the characters that
+    words: their counts. alphabet: the characters that are pieces. inside: the characters that
     occur after the first of a word, in the order of their ids.
 
     >>> train_word_pieces({"low": 2, "lot": 1}, 9, ["[UNK]"], "lotw", "owt")
