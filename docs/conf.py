@@ -59,7 +59,7 @@ linkcheck_anchors = False
 
 
 def link_outside_files(app: Any, page: str, source: list[str]) -> None:
-    """A link that leaves this folder becomes one to a copy of the file, which is in the site."""
+    """Make a link that leaves this folder point to a copy of the file in the site."""
     if "/" not in page:  # the pages of the folders below link to those here
         source[0] = re.sub(r"\]\((\.\./[^)#]+)\)", r"](path:\1)", source[0])
 

@@ -1,9 +1,9 @@
-"""Token ids of Redis Streams: entries arrive at least once, their ids are added exactly once.
+"""Token ids of Redis Streams: entries arrive at least once; their ids are added exactly once.
 
     python docs/redis_consumer.py --url redis://localhost:6379 --group ids --name one KEY...
 
-Each KEY is a Redis Stream whose entries, in order, are one long text: the field `text` has the next
-piece of it, cut anywhere, and an entry with a field `end` ends the text; the next begins another.
+Each KEY is a Redis Stream whose entries, in order, form texts: the field `text` has the next piece
+of a text, cut anywhere; an entry with a field `end` ends it, and the next entry begins another.
 The ids go to the stream `{KEY}:ids`, field `ids`, as little-endian u32.
 
 The ids, the position and the encoder's state are written in one transaction, so they cannot
@@ -97,7 +97,7 @@ class Consumer:
         """Encode up to the last of these entries, and acknowledge them all."""
         while self.commit(key, delivered[-1]):
             pass
-        # Also entries encoded before and delivered again: the group may be a new one.
+        # Includes entries encoded before and delivered again, perhaps to a new group.
         self.client.xack(key, self.group, *delivered)
 
     def commit(self, key: str, upto: bytes) -> bool:
@@ -131,12 +131,12 @@ class Consumer:
                 pipe.xack(key, self.group, *(entry for entry, _ in entries))
                 pipe.execute()
             except redis.WatchError:
-                pass  # another consumer was faster, or the connection broke: look again
+                pass  # another consumer was faster, or the connection broke: try again
         return True
 
 
 def number(entry: bytes) -> tuple[int, int]:
-    """(int, int): the id of an entry, for comparison; as text, 9-0 would come after 10-0."""
+    """The id of an entry as two numbers, to compare: as text, 9-0 would come after 10-0."""
     milliseconds, _, sequence = entry.partition(b"-")
     return int(milliseconds), int(sequence)
 

@@ -3,16 +3,16 @@
     python chat_budget.py --budget 4000 < messages.jsonl
 
 Each line is a message: {"role": "user", "content": "…"}. The first system message and the newest
-messages are kept, as many as fit; they are printed as JSON lines, and the tokens on standard
-error.
+messages are kept, as many as fit. They are printed as JSON lines, and their number of tokens on
+standard error.
 
 In the Harmony format a message is
 
     <|start|>role<|message|>content<|end|>
 
 The special tokens separate the parts, and no token crosses them. So the count of a prompt is
-exactly the sum of the counts of its messages, and each message needs to be counted only once, when
-it comes. What is put into a `Control` is text: if somebody types `<|end|>`, it ends nothing.
+exactly the sum of the counts of its messages, and each message is counted only once, when it
+arrives. What is put into a `Control` is text: if somebody types `<|end|>`, it ends nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ANSWER = streamtok.Control("<|start|>assistant")  # makes the model answer
 
 
 class Conversation:
-    """Messages, the oldest of which are forgotten when the prompt would exceed its budget."""
+    """Messages, of which the oldest are dropped when the prompt would exceed its budget."""
 
     def __init__(self, budget: int) -> None:
         self._encoding = streamtok.get_encoding("o200k_harmony")
@@ -44,7 +44,7 @@ class Conversation:
         self._kept: list[tuple[Message, int]] = []
 
     def add(self, message: Message) -> None:
-        """Add a message. ValueError if it does not fit even alone with the system message."""
+        """Add a message. Raises ValueError if even it and the system message do not fit."""
         cost = self._encoding.count(MESSAGE.format(**message))
         system = [entry for entry in self._kept[:1] if entry[0]["role"] == "system"]
         rest = [*self._kept[len(system) :], (message, cost)]

@@ -1,6 +1,6 @@
-"""A column of ids for the tables of other libraries. Each process opens the encoding once.
+"""Add a column of ids to tables of other libraries. Each process opens the encoding once.
 
-Copy what you need. A call in each library:
+Copy what you need. Calls in each library:
 
     rows.map(add_ids, batched=True, num_proc=8)                        # Hugging Face's datasets
     rows.map_batches(add_ids, batch_format="numpy")                    # Ray Data
@@ -24,7 +24,7 @@ ENCODING, TEXT, IDS = "cl100k_base", "text", "ids"
 
 
 def ids_of(texts: Iterable[Any]) -> list[np.ndarray | None]:
-    """The ids of each text as int32, which Spark has, too. None where there is no text."""
+    """The ids of each text as int32, a type that Spark has, too; None for a missing text."""
     encoding = streamtok.get_encoding(ENCODING)  # or a cached streamtok.load(FILE)
     found: list[np.ndarray | None] = []
     for row, text in enumerate(texts):
@@ -37,7 +37,7 @@ def ids_of(texts: Iterable[Any]) -> list[np.ndarray | None]:
 
 
 def add_ids(batch: dict[str, Any]) -> dict[str, Any]:
-    """A dictionary of columns with one more."""
+    """The dictionary of columns, with `ids` added."""
     ids = ids_of(batch[TEXT])
     column = np.empty(len(ids), object)  # rows of different lengths
     column[:] = ids
@@ -45,7 +45,7 @@ def add_ids(batch: dict[str, Any]) -> dict[str, Any]:
 
 
 def add_ids_to_arrow(batches: Iterable[Any]) -> Iterator[Any]:
-    """Batches of Arrow records with one more column."""
+    """The batches of Arrow records, with a column `ids` added."""
     import pyarrow as pa
 
     for batch in batches:

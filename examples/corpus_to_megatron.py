@@ -1,11 +1,10 @@
-"""A folder of compressed JSON lines to the two files of Megatron-LM, in spite of crashes.
+"""Convert compressed JSON lines to the two files of Megatron-LM, in spite of crashes.
 
     python corpus_to_megatron.py 'crawl/*.jsonl.zst' corpus --field text
 
-runs `streamtok encode --resume` until it is done: whatever kills it (the machine, the memory
-killer, Ctrl-C), it goes on from its last checkpoint, and so does this program when it is started
-again. The result is byte for byte that of a run without interruptions. Then it is read back and
-summed up.
+runs `streamtok encode --resume` until it is done. Whatever kills it (the machine, the OOM killer,
+Ctrl-C), it continues from its last checkpoint, even if this program itself is started again. The
+result is byte for byte that of an uninterrupted run. Then it is read back and summed up.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import streamtok
 
 
 def encode(pattern: str, output: str, field: str, encoding: str, tries: int) -> None:
-    """Run the command until it succeeds. SystemExit if it says that it cannot."""
+    """Run the command until it succeeds. Raises SystemExit if it says that it cannot."""
     command = [
         *(sys.executable, "-m", "streamtok", "encode", "--glob", pattern, "--jsonl", field),
         *("-e", encoding, "--append", "<|endoftext|>", "--skip-bad-lines"),
@@ -41,7 +40,7 @@ def encode(pattern: str, output: str, field: str, encoding: str, tries: int) -> 
 
 
 class Corpus:
-    """Documents of Megatron-LM's `.bin` and `.idx`, mapped and not read."""
+    """Documents of Megatron-LM's `.bin` and `.idx`, which are memory-mapped."""
 
     def __init__(self, prefix: str) -> None:
         index = Path(f"{prefix}.idx").read_bytes()

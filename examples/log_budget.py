@@ -2,9 +2,9 @@
 
     python log_budget.py app.log --every 60 --budget 100k
 
-Each interval prints a line of JSON: the tokens that came in it, and those of the last hour. What
-the log has at the beginning is read, but not counted. If the hour has more than the budget, the
-line has `"alarm": true` and `--run COMMAND` is run, once for each time that the budget is exceeded.
+Each interval prints a line of JSON: the tokens of the interval and of the last hour. What the log
+holds at the start is read, but not counted. If the hour has more tokens than the budget, the line
+has `"alarm": true`. `--run COMMAND` runs once each time the budget becomes exceeded.
 The log may be rotated or truncated. Memory stays constant: ids are counted, not kept.
 """
 
@@ -28,7 +28,7 @@ HOUR = 3600.0
 def follow(path: str) -> Iterator[bytes]:
     """Blocks of the file as it grows; b"" when there is nothing new.
 
-    A file that was renamed is read to its end, then the new one of this name from its beginning.
+    A renamed file is read to its end, then the new file of this name from its beginning.
     """
     while True:
         if not os.path.exists(path):
@@ -57,7 +57,7 @@ class Budget:
         self.is_exceeded = False
 
     def spend(self, tokens: int, now: float) -> bool:
-        """Count tokens at a time; True if the budget is exceeded now and was not before."""
+        """Add tokens spent at `now`; True if the budget is exceeded now and was not before."""
         self._parts.append((now, tokens))
         self.spent += tokens
         while self._parts and self._parts[0][0] <= now - HOUR:

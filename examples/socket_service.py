@@ -3,10 +3,10 @@
     python socket_service.py serve /run/streamtok/socket
     python socket_service.py ask /run/streamtok/socket < book.txt
 
-`streamtok.service` beside this file is the unit of `streamtok serve`. This service also tells
-systemd when it is ready: its unit has `Type=notify` and this command. On SIGTERM it lets clients
-finish. The client sends text while it reads ids, so that a text of any length passes through
-buffers of constant size.
+`streamtok.service` beside this file is a unit for `streamtok serve`. This service also tells
+systemd when it is ready: a unit for it has `Type=notify` and this command. On SIGTERM it lets
+clients finish. The client sends text while it reads ids, so that a text of any length passes
+through buffers of constant size.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def run(path: str, encoding: str) -> None:
 
 
 def ask(path: str, text: BinaryIO) -> Iterator[np.ndarray]:
-    """uint32 arrays: the ids of the text as they become final.
+    """Yield the ids of the text as they become final, in uint32 arrays.
 
     Raises RuntimeError with the service's message.
     """

@@ -4,7 +4,7 @@
     uvicorn sse_server:app --port 8000
     curl -N 'localhost:8000/answer?prompt=tea'
 
-`sample` stands for your model: it gives ids, one after the other.
+`sample` stands for your model: it yields ids one by one.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ STOPS = ["\nUser:", "<|im_end|>"]
 
 
 async def sample(prompt: str) -> AsyncIterator[int]:
-    """Ids, as a model gives them."""
+    """Ids, as a model generates them."""
     for token in ENC.encode_ordinary(f"You said: {prompt} 👍\nUser: and then?"):
         await asyncio.sleep(0)
         yield token
 
 
 async def events(ids: AsyncIterator[int]) -> AsyncIterator[str]:
-    """One event for each piece of text that is decided, and one for the end."""
+    """One event for each piece of final text, and one for the end."""
     decoder = ENC.stream_decoder(stop=STOPS, skip_special_tokens=True)
     n_ids = 0
     async for token in ids:

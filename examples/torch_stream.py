@@ -8,8 +8,8 @@
         for rows in loader:  # int64 [8, 1025]
             inputs, targets = rows[:, :-1], rows[:, 1:]
 
-With torchdata's `StatefulDataLoader` in place of `DataLoader` a stopped training goes on with the
-next batch. Without torch, the class is a sequence of NumPy arrays: stack them for JAX.
+With torchdata's `StatefulDataLoader` in place of `DataLoader`, a stopped training continues with
+the next batch. Without torch, the class is a sequence of NumPy arrays: stack them for JAX.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ except ImportError:
 class TokenBlocks(Dataset):  # type: ignore[misc]
     """int64 arrays [length + 1]: the inputs are block[:-1], the targets block[1:].
 
-    path: a file of ids, .npy, .u16 or .u32, of which only what is asked for is read. The last ids,
-    which do not fill a block, are left out.
+    path: a file of ids, .npy, .u16 or .u32; only blocks that are asked for are read. Ids at the end
+    that do not fill a block are left out.
     """
 
     def __init__(self, path: str, length: int) -> None:

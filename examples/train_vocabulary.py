@@ -1,10 +1,10 @@
-"""Train a vocabulary on your text, save it, load it, and see what it gains.
+"""Train a vocabulary on your text, save it, load it, and measure what it gains.
 
     python train_vocabulary.py *.txt --size 8000 -o tokenizer.json
 
-Every tenth block of text is kept from training. On it, the vocabulary is compared with GPT-2's:
-how many bytes does a token stand for? The file that is written is Hugging Face's; `tokenizers`
-reads it and gives the same ids.
+Every tenth block of text is held out. On these blocks, the vocabulary is compared with GPT-2's: how
+many bytes does a token stand for? The file has Hugging Face's format; `tokenizers` reads it and
+returns the same ids.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def train(paths: list[str], size: int) -> tuple[streamtok.Encoding, bytes]:
 
 
 def bytes_per_token(encoding: streamtok.Encoding, text: bytes) -> float:
-    """How much text a token stands for: more is better."""
+    """The mean number of bytes that a token stands for: more is better."""
     return len(text) / max(1, encoding.count(text, errors="replace", disallowed_special=()))
 
 

@@ -23,7 +23,7 @@ _MARKUP = re.compile(r"([*|_\\\\])")
 
 
 def read_examples(folder: Path = DOCS / "reference" / "examples") -> dict[str, str]:
-    """{public name, such as "Encoding.encode": example}. Raises ValueError for duplicates."""
+    """Map public names ("Encoding.encode") to their examples. Raises ValueError for duplicates."""
     found: dict[str, str] = {}
     for path in sorted(folder.glob("*.txt")):
         parts = _NAME.split(path.read_text("utf-8"))
@@ -36,7 +36,7 @@ def read_examples(folder: Path = DOCS / "reference" / "examples") -> dict[str, s
 
 @cache
 def stub_signatures() -> dict[str, tuple[str, str]]:
-    """{method name: (arguments without self, result)} of the classes in the core's stub."""
+    """Map methods and functions in the core's stub to (arguments without self, result)."""
     import streamtok
 
     stub = Path(streamtok.__file__).parent / "_core" / "encode.pyi"
@@ -57,7 +57,7 @@ def stub_signatures() -> dict[str, tuple[str, str]]:
 def add_signature(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: Any, result: Any
 ) -> tuple[str, str] | None:
-    """Replace the signature that autodoc found by the stub's, if there is one."""
+    """Replace the signature that autodoc found with the stub's, if there is one."""
     if what not in ("method", "function"):
         return None
     return stub_signatures().get(getattr(obj, "__qualname__", ""))
