@@ -85,7 +85,7 @@ def main() -> None:
     args = parser.parse_args()
 
     encoding = streamtok.get_encoding(args.encoding)
-    # A log is what programs wrote: any bytes, and perhaps the text of a special token.
+    # A log may hold any bytes, and the text of a special token.
     stream = encoding.stream_encoder(errors="replace", disallowed_special=())
     budget = Budget(args.budget)
     counted = intervals = 0

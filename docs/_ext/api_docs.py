@@ -1,4 +1,4 @@
-"""For autodoc: signatures of compiled methods, examples, and docstrings as plain text.
+"""Give autodoc signatures of compiled methods, examples, and docstrings as plain text.
 
 The core is compiled without types in its signatures; its stubs (`.pyi`) have them. Examples that
 are not in a docstring are in `reference/examples/*.txt`: a line `# name`, then the example. Tests
