@@ -39,8 +39,8 @@ def check_hash(data: bytes, expected_hash: str) -> bool:
 def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
     """bytes: as `read_file`, cached in the folder `TIKTOKEN_CACHE_DIR` if that is set.
 
-    A cached file with a different SHA-256 is replaced. Raises ValueError if that of the original is
-    different, too.
+    A cached file with a different SHA-256 is replaced. Raises ValueError if the SHA-256 of the
+    original is different.
     """
     folder = next((os.environ[name] for name in _CACHES if name in os.environ), "")
     kept = os.path.join(folder, hashlib.sha1(blobpath.encode()).hexdigest()) if folder else ""

@@ -29,7 +29,7 @@ def encode(
     *,
     advance: Callable[[int, Totals], None] = lambda number, totals: None,
 ) -> Totals:
-    """Totals: run the unfinished parts of the plan on a Ray cluster, and commit.
+    """Totals: those of the job. Runs its unfinished parts on a Ray cluster, then commits.
 
     address: of a running cluster, as for `ray.init`; None: the cluster that the environment names,
     or this machine; "local": this machine. An existing connection to a cluster is used. The output

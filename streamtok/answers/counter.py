@@ -64,7 +64,7 @@ class Counter(OneCall):
     def update(self, chunk: Text | Prompt) -> int:
         """int: the number of tokens that became certain, so that no later chunk can change them.
 
-        After `finish`, a new text begins. Raises as `StreamEncoder.encode` does. Costs
+        After `finish`, a new text begins. Raises the errors of `StreamEncoder.encode`. Costs
         O(len(chunk)).
         """
         stream, last = self._now

@@ -73,7 +73,7 @@ class Document:
     """
 
     def __init__(self, settings: Settings, text: str | Prompt) -> None:
-        """Raises as `Encoding.encode`."""
+        """Raises the errors of `Encoding.encode`."""
         settings, text = settings.of(text)
         self._settings = settings
         self._template = settings.template

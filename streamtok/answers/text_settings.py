@@ -43,7 +43,10 @@ class Settings:
         errors: str = "strict",
         add_special_tokens: bool = False,
     ) -> None:
-        """By default, special tokens are plain text. Raises as `Encoding.encode` for bad values."""
+        """By default, special tokens are plain text.
+
+        Raises the errors of `Encoding.encode` for bad values.
+        """
         check_policy(errors)
         self.definition = definition = encoding.definition
         self.errors = errors
@@ -76,14 +79,20 @@ class Settings:
         return self.of(text.at(0, 0))[0], text
 
     def encode(self, text: Text | Prompt, output: Output[Result]) -> Result:
-        """The ids of a whole text, without those of the template. Raises as `Encoding.encode`."""
+        """The ids of a whole text, without those of the template.
+
+        Raises the errors of `Encoding.encode`.
+        """
         if self.prompts is not None:
             return self.prompts.encode(text, self.errors, output)
         assert not isinstance(text, Prompt)
         return self.definition.engine.encode(text, self.matcher, self.errors, output)
 
     def tail(self, template: Template = NO_TEMPLATE) -> Tail:
-        """The tail of a new stream with these settings. Raises as `Encoding.stream_encoder`."""
+        """The tail of a new stream with these settings.
+
+        Raises the errors of `Encoding.stream_encoder`.
+        """
         if self.prompts is not None:
             return self.prompts.tail(self.errors, template)
         return self.definition.engine.tail(self.matcher, self.errors, template)
@@ -100,8 +109,10 @@ class Settings:
         return ids, spans
 
     def budget(self, max_tokens: Any, least: int = 0) -> int:
-        """How many of `max_tokens` ids are left for the text. Raises as `check_budget`, and
-        ValueError if the template leaves fewer than `least`.
+        """How many of `max_tokens` ids are left for the text.
+
+        Raises the errors of `check_budget`, and ValueError if the template leaves fewer than
+        `least`.
         """
         left = check_budget("max_tokens", max_tokens, least) - self.template.size
         if left < least:

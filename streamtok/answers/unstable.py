@@ -28,8 +28,9 @@ _MOST = 1 << 10  # bytes of the rest, which has thousands of completions, each e
 def encode_with_unstable(
     definition: Definition, text: Text, matcher: SpecialMatcher
 ) -> tuple[list[int], list[list[int]]]:
-    """(stable ids, completions) of `text`. Raises as `Encoding.encode`, and ValueError if the
-    last pre-token is too long.
+    """(stable ids, completions) of `text`.
+
+    Raises the errors of `Encoding.encode`, and ValueError if the last pre-token is too long.
     """
     merge = definition.encoder.encode_pretoken
     stable, rest = _stable_and_rest(definition, text, matcher)

@@ -183,7 +183,7 @@ def counted(blocks: Iterator[bytes], add: Callable[[int], None]) -> Iterator[byt
 
 
 def _size(path: str) -> int:
-    """The bytes of a file, or of all files in a folder; 0 if unknown, as for a pipe or a URL."""
+    """The size of a file, or of all files in a folder; 0 if unknown, as for a pipe or a URL."""
     if os.path.isdir(path):
         return sum(one.stat().st_size for one in os.scandir(path) if one.is_file())
     return os.path.getsize(path) if os.path.isfile(path) else 0

@@ -1,8 +1,8 @@
 """`load` reads the vocabulary of a file, a folder, a model on the hub or a tokenizer object.
 
-A file's format is recognised by its contents; only GPT-2's merges without the line "#version" are
-recognised by the file's name. A `.tiktoken` file and GPT-2's pair do not contain a pre-tokenization
-pattern: the bundled tables are recognised, and for other tables the caller must give a pattern.
+A file's format is recognized by its contents; only GPT-2's merges without the line "#version" are
+recognized by the file's name. A `.tiktoken` file and GPT-2's pair do not contain a pre-tokenization
+pattern: the bundled tables are recognized, and for other tables the caller must give a pattern.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "read_json", "read_together"]
 
-_START = 4096  # bytes of a file by which its format is recognised
+_START = 4096  # bytes of a file by which its format is recognized
 # Of these files, the first one that a folder contains is read.
 _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")
 _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
@@ -42,10 +42,10 @@ _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
 _MODEL_FILES = tuple(dict.fromkeys((*_IN_FOLDERS, *sum(_PAIRS, ()), *CONFIG_FILES, *EOS_FILES)))
 
 
-def recognise(data: bytes) -> str | None:
+def recognize(data: bytes) -> str | None:
     """The format of a file's contents, such as "tiktoken" or "json"; None if it is unknown.
 
-    >>> recognise(b"minbpe v1\\n")
+    >>> recognize(b"minbpe v1\\n")
     'minbpe'
     """
     start = data[:_START]
@@ -151,13 +151,13 @@ def _load_file(path: Path, options: _Options) -> Encoding:
     if os.path.isfile(path):  # a pipe can be read only once
         with open(path, "rb") as file:
             start = file.read(_START)
-    if cache and recognise(start) in _READERS and pattern is None and not special_tokens:
+    if cache and recognize(start) in _READERS and pattern is None and not special_tokens:
         kept = find_kept(source, name or stem(path))
         if kept is not None:
             return kept
     # A GGUF file contains the whole model, so it is not read here: `read_gguf` reads its start.
     data = start if start.startswith(GGUF_MAGIC) else read_bytes(path)
-    format = recognise(data)
+    format = recognize(data)
     if format is None and os.path.basename(source) in dict(_PAIRS):
         format = "gpt2"  # without the line "#version"
     if format == "tiktoken":

@@ -85,7 +85,7 @@ def plain_rules(encoding: Encoding, format: str) -> None:
     if rules.normalizer:
         lost = repr(rules.normalizer)
     elif rules.added_tokens:
-        lost = f"tokens that are always recognised, such as {rules.added_tokens[0][0]!r},"
+        lost = f"tokens that are always recognized, such as {rules.added_tokens[0][0]!r},"
     elif pattern is not None and pattern.is_composed:
         lost = "the sequence of several patterns"
     if lost:

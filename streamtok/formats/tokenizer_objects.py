@@ -1,7 +1,7 @@
 """Tokenizers of other libraries, given as objects that a program already has.
 
 These are tokenizers' `Tokenizer`, transformers' fast tokenizers, which wrap such an object,
-`tiktoken.Encoding`, and sentencepiece's processor. They are recognised by their attributes: none of
+`tiktoken.Encoding`, and sentencepiece's processor. They are recognized by their attributes: none of
 these libraries is imported here.
 """
 

@@ -398,7 +398,7 @@ for _name in _ASYNC:
 
 @functools.lru_cache(maxsize=100)
 def log_once(reason: str) -> None:
-    """Log why the library tokenizers encodes, once per process for each reason."""
+    """Log why the `tokenizers` library encodes, once per process for each reason."""
     message = "tokenizers encodes, not streamtok: %s"
     logging.getLogger("streamtok.hf").warning(message, reason)
 
@@ -441,7 +441,7 @@ _OFF = ("0", "false", "no", "off", "n", "f")
 
 
 def threads() -> int:
-    """The number of threads that the environment allows the library tokenizers to use."""
+    """The number of threads that the environment allows the `tokenizers` library to use."""
     if os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in _OFF:
         return 1
     return int(os.environ.get("RAYON_NUM_THREADS") or 0) or os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Answers calls of transformers' tokenizers directly from the core's ids.
+"""Answers calls to transformers' tokenizers directly from the core's ids.
 
 transformers makes an Encoding of each text, reads lists from it, and makes matrices from the lists.
 `answer` makes the call's result directly; the encodings in it compute their ids when needed.

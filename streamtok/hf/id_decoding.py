@@ -23,8 +23,8 @@ class DecodeStream:
 
     A character is returned with the id that completes it. U+FFFD is returned as soon as no later id
     can complete a character. An id below 0 or beyond 32 bits is treated like an unknown id: it has
-    no text and does not end the stream. If streamtok cannot decode for the tokenizer, a stream of
-    the library tokenizers does the work.
+    no text and does not end the stream. If streamtok cannot decode for the tokenizer, the real
+    `DecodeStream` does the work.
     """
 
     __slots__ = (

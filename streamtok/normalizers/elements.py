@@ -9,8 +9,8 @@ step gets begins with a character that joins, and bit i of `holds` whether it en
 holds. The core merges neighbours that such bits connect, and asks for both together. So one table
 serves any sequence of steps.
 
-An element that is empty before a context-sensitive step has no border before it. At the start of a
-segment, it has none after it, either.
+An element that is already empty at a context-sensitive step has no border on its left. At the start
+of a segment, it has none on its right, either.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _through(steps: list[_StepContext], text: str, where: int) -> str:
 
 
 def _rows(pieces: Iterator[tuple[str, str]]) -> Iterator[Row]:
-    """The rows of pieces, given in reverse order; unchanged neighbours share a row."""
+    """The rows of pieces that come last first; unchanged neighbours share a row."""
     same = 0
     for text, source in reversed(list(pieces)):
         if text == source:

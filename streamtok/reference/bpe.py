@@ -221,7 +221,7 @@ def encode(
     allowed_special: Collection[str],
     errors: str = "strict",
 ) -> list[int]:
-    """The ids of `data`, with the special tokens in `allowed_special` recognised.
+    """The ids of `data`, with the special tokens in `allowed_special` recognized.
 
     If several begin at the same offset, the longest is found (tiktoken's choice is arbitrary).
     """

@@ -93,15 +93,15 @@ class VocabularyTrainer(OneCall):
         self._counting.update(chunk, final)
 
     def end_document(self) -> None:
-        """End the text: no pre-token continues in the next chunk. Raises as `update`."""
+        """End the text: no pre-token continues in the next chunk. Raises the errors of `update`."""
         self.update(b"", final=True)
 
     def update_documents(self, texts: Iterable[Text]) -> None:
         """Count independent texts. Ends the open text first.
 
-        Raises as `update`; exceptions of `texts` pass through. The texts before the one that raised
-        are then counted, and later ones are not. After MemoryError, `bytes_in` tells how much of
-        the text that raised is counted.
+        Raises the errors of `update`; exceptions of `texts` pass through. The texts before the one
+        that raised are then counted, and later ones are not. After MemoryError, `bytes_in` tells
+        how much of the text that raised is counted.
         """
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             raise TypeError("texts must be an iterable of texts, not one text: use update(text)")

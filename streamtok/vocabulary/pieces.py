@@ -66,8 +66,8 @@ class Pieces:
         byte_ids: npt.NDArray[np.uint32] | None = None,
         stages: Stages = (),
     ) -> None:
-        """Raises ValueError for inconsistent arrays, or if pre-tokens could grow too much,
-        PatternError for the pattern of a stage, and TypeError for wrong types.
+        """Raises ValueError for inconsistent arrays or too much growth of pre-tokens, PatternError
+        for the pattern of a stage, and TypeError for wrong types.
         """
         self.kind, self.blob, self.unknown = kind, blob, unknown
         self.prefix, self.most_characters, self.stages = prefix, most_characters, stages

@@ -1,6 +1,6 @@
 """Remove tokens from a byte-level BPE vocabulary.
 
-A token stays reachable if the two tokens that merge into it are kept, and so are their parts.
+A token stays reachable if the two tokens that merge into it, and all their parts, are kept.
 Merges keep their order. While the bytes of a token merge into it, only its own merges happen, in
 the same way as before, since fewer others compete with them.
 """

@@ -82,7 +82,7 @@ class Vocabulary:
         parts: the two tokens that merge into each token, if the caller knows them. They save a
         `TokenTable` a search; it checks them against the bytes. Pickles do not include them.
 
-        Duplicate tokens are not detected here: load tables that may have some with `from_ranks`,
+        Duplicate tokens are not detected here: where there may be some, load with `from_ranks`,
         `loads_tiktoken` or `merge_lists.from_rows`. Raises `VocabularyError`, and `TypeError` for
         wrong types.
         """

@@ -132,7 +132,7 @@ def describe_ids(encoding: Defined, ids: IdArray | list[int]) -> Iterator[Token]
 def show_tokens(encoding: Defined, text: Text, **settings: Any) -> TextTokens:
     """TextTokens: every token of the text. settings: as for `Encoding.fits`.
 
-    Raises as `encode_with_offsets`: ValueError for a disallowed special token and, with
+    Raises the errors of `encode_with_offsets`: ValueError for a disallowed special token and, with
     errors="strict", UnicodeDecodeError for bytes that are not UTF-8. Costs a few microseconds for
     each token.
     """

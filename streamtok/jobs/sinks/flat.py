@@ -110,7 +110,7 @@ def _form_masked_rows(ids: IdArray, ends: EndArray, mask: bytes) -> Formed:
 
 
 def divide(found: Formed, end: int) -> tuple[Formed, Formed]:
-    """Split `found` after its document end number `end`; return both halves."""
+    """Split `found` at the document end `ends[end]`; return both parts."""
     n_ends, at, offset = end + 1, int(found.ends[end]), int(found.offsets[end])
     view = memoryview(found.data)
     rest = view[offset:]

@@ -33,7 +33,7 @@ def detect(start: bytes) -> str | None:
 
 
 def may_be_compressed(start: bytes) -> bool:
-    """Whether more bytes after `start` could let `detect` find a compression."""
+    """Whether more bytes after `start` could let `detect` find a format."""
     if start.startswith(KINDS["bzip2"].magic):
         return len(start) < START_SIZE
     if len(start) >= _LONGEST:
