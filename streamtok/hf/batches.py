@@ -43,7 +43,7 @@ _KNOWN = {*_SETTINGS, *_UNSUPPORTED, *_SIMPLE, "return_tensors"}
 
 def is_simple(options: dict[str, Any]) -> bool:
     """Whether a call with these options needs no padding, no truncation and no matrices."""
-    return options.keys() <= _SIMPLE
+    return not options or options.keys() <= _SIMPLE
 
 
 def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
@@ -56,7 +56,7 @@ def answer(tokenizer: Any, texts: Any, options: dict[str, Any]) -> Any:
     if not is_single and (not isinstance(texts, list | tuple) or not texts):
         return None
     settings, tensors = None, None
-    if options and not is_simple(options):
+    if not is_simple(options):
         if (
             not options.keys() <= _KNOWN
             or any(options.get(name) for name in _UNSUPPORTED)
@@ -177,7 +177,7 @@ def _result(found: dict[str, Any], encodings: list[Encoding], tensors: Any) -> A
     if tensors is not None or not is_known:
         return kind(found, encodings, tensor_type=tensors, n_sequences=1)
     made = kind.__new__(kind)  # its initializer copies the dict, which takes longer than encoding
-    made.__dict__.update(data=found, _encodings=encodings, _n_sequences=1)
+    made.data, made._encodings, made._n_sequences = found, encodings, 1
     return made
 
 

@@ -51,7 +51,8 @@ class DecodeStream:
         compiled = None
         if type(tokenizer) is Tokenizer:
             compiled = tokenizer._snapshot.compiled
-            if compiled is None or tokenizer._handed_out:
+            # Of the parts that callers can change, decoding depends on the decoder only.
+            if compiled is None or "decoder" in tokenizer._handed_out:
                 compiled = tokenizer._now().compiled
         if self._real is not None or compiled is None or not compiled.decodes_pieces:
             return self._step_real(tokenizer, id)

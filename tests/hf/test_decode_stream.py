@@ -151,6 +151,21 @@ def test_a_special_token_that_is_found_as_one_space() -> None:
     assert real.decode(ids, True).endswith(" ")
 
 
+def test_a_decoder_that_the_caller_changes() -> None:
+    """tokenizers cannot continue a stream with it; nor may ours, as if nothing had changed."""
+    for tokenizer, new in zip(
+        pair_of("llama2"), (DecodeStream, tokenizers.decoders.DecodeStream), strict=True
+    ):
+        tokenizer.decoder = tokenizers.decoders.Metaspace()
+        decoder, _ = tokenizer.decoder, tokenizer.model  # also another part
+        stream = new()
+        first, *rest = tokenizer.encode("a b c", add_special_tokens=False).ids
+        assert stream.step(tokenizer, first) == "a"
+        decoder.replacement = "b"
+        with pytest.raises(Exception, match="Invalid prefix"):
+            [stream.step(tokenizer, id) for id in rest]
+
+
 def test_copies() -> None:
     ours = Tokenizer.from_str(written("gpt2"))
     stream = DecodeStream()
