@@ -48,7 +48,7 @@ class Run:
         self.contenders = self._equal_ones([peer for peer in chosen if peer.takes(encoding)])
 
     def sample(self, kind: str, who: Who, **task: Any) -> Sample | str:
-        """Take one sample, in a process of its own; a str says why there is no figure."""
+        """Take one sample in a new process. Without a figure, return the reason as a str."""
         task |= {"kind": kind, "peer": who[0], "mode": who[1], "encoding": self.encoding}
         task |= self.settings | {"slow": self._is_slow(who)}
         environment = turns.environment(Path(self.settings["assets"]))

@@ -12,7 +12,7 @@ In the Harmony format a message is
 
 The special tokens separate the parts, and no token crosses them. So the count of a prompt is
 exactly the sum of the counts of its messages, and each message is counted only once, when it
-arrives. What is put into a `Control` is text: if somebody types `<|end|>`, it ends nothing.
+arrives. A value put into a `Control` is text: `<|end|>` typed by a user ends nothing.
 """
 
 from __future__ import annotations

@@ -51,8 +51,9 @@ class DecodeStream:
         compiled = None
         if type(tokenizer) is Tokenizer:
             compiled = tokenizer._snapshot.compiled
-            # Of the parts that callers can change, decoding depends on the decoder only.
-            if compiled is None or "decoder" in tokenizer._handed_out:
+            # No check of handed-out parts: decoding depends on the decoder only, and those that
+            # streamtok supports cannot be changed in place. A new decoder leaves `compiled` None.
+            if compiled is None:
                 compiled = tokenizer._now().compiled
         if self._real is not None or compiled is None or not compiled.decodes_pieces:
             return self._step_real(tokenizer, id)

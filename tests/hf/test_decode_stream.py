@@ -123,15 +123,16 @@ def step(stream: Any, tokenizer: Any, id: Any) -> Any:
         return "raised", str(error).partition(" while")[0]
 
 
-def test_ids_that_there_are_not() -> None:
-    ours = Tokenizer.from_str(written("gpt2"))
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])  # decoded by streamtok, and by tokenizers
+def test_ids_that_there_are_not(kind: str) -> None:
+    ours, real = pair_of(kind)
     stream = DecodeStream()
-    ids = ours.encode("Hello there").ids
+    ids = ours.encode("Hello there", add_special_tokens=False).ids
     found = []
     for id in ids:
         assert [stream.step(ours, wrong) for wrong in (-1, 1 << 40, 999_999)] == [None] * 3
         found.append(stream.step(ours, id) or "")
-    assert "".join(found) == "Hello there"
+    assert "".join(found) == real.decode(ids)
     for wrong in ("5", None, 1.5, [1, "2"]):
         with pytest.raises(TypeError, match="either an integer or a list of integers"):
             stream.step(ours, wrong)
@@ -152,7 +153,7 @@ def test_a_special_token_that_is_found_as_one_space() -> None:
 
 
 def test_a_decoder_that_the_caller_changes() -> None:
-    """tokenizers cannot continue a stream with it; nor may ours, as if nothing had changed."""
+    """In place: as tokenizers, which cannot continue the stream. Another decoder: by that one."""
     for tokenizer, new in zip(
         pair_of("llama2"), (DecodeStream, tokenizers.decoders.DecodeStream), strict=True
     ):
@@ -164,6 +165,13 @@ def test_a_decoder_that_the_caller_changes() -> None:
         decoder.replacement = "b"
         with pytest.raises(Exception, match="Invalid prefix"):
             [stream.step(tokenizer, id) for id in rest]
+    ours = Tokenizer.from_str(written("llama2"))
+    stream = DecodeStream()
+    first, *rest = ours.encode("a b c", add_special_tokens=False).ids
+    assert ours.decoder is not None
+    assert stream.step(ours, first) == "a"
+    ours.decoder = tokenizers.decoders.Replace("▁", "_")
+    assert "".join(stream.step(ours, id) or "" for id in rest).startswith("_b")
 
 
 def test_copies() -> None:

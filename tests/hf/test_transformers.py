@@ -72,7 +72,7 @@ def plain(found: Any) -> Any:
     """What can be compared."""
     if isinstance(found, transformers.BatchEncoding):
         told = {name: plain(value) for name, value in found.items()}
-        told["n"] = raised(lambda: len(found.encodings or []))
+        told["n"] = raised(lambda: len(found.encodings or [])), found.n_sequences
         for place in range(len(found.encodings or [])):
             told[f"of {place}"] = [
                 raised(lambda p=place: found.tokens(p)),

@@ -20,7 +20,7 @@ cdef enum:
     NEAR = 15               # longest token that is in its entry, in bytes
     FAR = 16                # the entry has a `Far`,
     FAR_SPECIAL = 17        # the same for a special token of any size, which may be skipped,
-    UNKNOWN = 18            # or there is no token
+    UNKNOWN = 18            # no token has this id
     BLOCK = 512             # ids decoded at a time
     LOOK_IDS = (1 << 14) - 1    # ids between two checks for signals, less one
     ON_STACK = 4096         # bytes of output that need no allocation
