@@ -425,6 +425,8 @@ def _decoded(compiled: Compiled, ids: Any, skip_special_tokens: bool) -> str | N
             ids = [id for id in ids if id not in special]
         if not compiled.decodes_pieces:
             return None
+        if compiled.decodes_words:
+            return compiled.encoding.decode(ids)
         data = compiled.encoding.definition.decoder.decode(ids)
         # SentencePiece's decoder replaces incomplete characters differently, hence "strict".
         text = data.decode("utf-8", "replace" if compiled.decodes_bytes else "strict")

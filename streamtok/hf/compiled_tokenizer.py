@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..formats.chat_template import ChatTemplate
 
-__all__ = ["Compiled", "Frame", "Piece", "Refusal", "compile_tokenizer"]
+__all__ = ["NOTHING", "Compiled", "Frame", "Piece", "Refusal", "compile_tokenizer"]
 
 _PROBES = (
     "", "a", " a", "Hello, world! It's 2024.\n\n  def f(x):\treturn x", "naïve e\u0301 日本語 ﬁ Ａ",
@@ -61,7 +61,7 @@ class Piece(NamedTuple):
     is_byte: bool  # a byte of byte_fallback, whose meaning depends on its neighbours
 
 
-_NOTHING = Piece(b"", None, False)
+NOTHING = Piece(b"", None, False)
 
 
 class Compiled:
@@ -93,9 +93,10 @@ class Compiled:
         )
         self._has_offsets = _has_offsets(settings)
         steps = _steps(settings["normalizer"], "normalizers")
-        self._forms = [step["type"] for step in steps]  # if `_has_offsets`, its normal forms
+        self._forms = [step["type"] for step in steps if step["type"] in _FORMS]
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
+        self.decodes_words = decoder.get("type") == "WordPiece"
         # `decodes_spaces` is true with SentencePiece's decoder, unless tokens are in the byte
         # alphabet, or one may name a byte in a form that only Rust accepts.
         cuts = [cut["type"] for cut in _steps(settings["pre_tokenizer"], "pretokenizers")]
@@ -112,8 +113,8 @@ class Compiled:
             named = {token: id for token, id in names if token.startswith("<0x")}
             self.decodes_spaces = named.keys() <= BYTE_TEXTS.keys()
             self.byte_ids = frozenset(named.values())
-        # Whether decoding is a plain concatenation of tokens.
-        self.decodes_pieces = self.decodes_bytes or self.decodes_spaces
+        # Whether decoding is a plain concatenation of tokens, of which the first may differ.
+        self.decodes_pieces = self.decodes_bytes or self.decodes_spaces or self.decodes_words
         self.drops_space = self.decodes_spaces and len(decoder["decoders"]) == 4
         self._pieces: tuple[dict[int, Piece], dict[int, Piece]] = {}, {}
         self.chat_template = lru_cache(maxsize=8)(self._chat_template)
@@ -166,11 +167,23 @@ class Compiled:
             return pieces[id]
         except KeyError:
             if not 0 <= id <= self.encoding.max_token_value:
-                return _NOTHING
+                return NOTHING
             found = pieces[id] = self._piece(id, skip_special_tokens)
             return found
 
+    def at_start(self, text: str, id: int, skip_special_tokens: bool) -> str:
+        """The start of a decoded text. text: what it would be elsewhere; id: its last id."""
+        if self.decodes_words:
+            with self._lock:
+                return self._real().decode([id], skip_special_tokens)  # type: ignore[no-any-return]
+        return text.removeprefix(" ") if self.drops_space else text
+
     def _piece(self, id: int, skip_special_tokens: bool) -> Piece:
+        if self.decodes_words:
+            with self._lock:
+                first, both = (self._real().decode([id] * n, skip_special_tokens) for n in (1, 2))
+            text = both[len(first) :]
+            return Piece(text.encode(), text, False) if both else NOTHING
         is_skipped = skip_special_tokens and id in self.special_ids
         name: str | None = None
         if id in self.renamed:
@@ -181,15 +194,15 @@ class Compiled:
                 # two ids may lose a space, so two are decoded.
                 is_skipped = is_skipped and not real.decode([id, id], True)
         if is_skipped:
-            return _NOTHING
+            return NOTHING
         try:
             data = self.encoding.definition.decoder.token_bytes(id)
         except KeyError:
-            return _NOTHING
+            return NOTHING
         if name is not None and id not in self.byte_ids:
             data = (to_bytes(name) if self.decodes_bytes else None) or name.encode()
         if not data:
-            return _NOTHING
+            return NOTHING
         if id in self.byte_ids:
             return Piece(data, None, True)
         if self.decodes_spaces:
@@ -290,28 +303,34 @@ def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
 def _has_offsets(settings: dict[str, Any]) -> bool:
     """Whether streamtok has the right offsets in text that normal forms leave unchanged.
 
-    It has them only with byte-level BPE, if no step removes text or counts it twice, and if text
-    changes only into a normal form.
+    It has them only with BPE that has all bytes, if no normalizer removes text, and if text changes
+    only into a normal form or to have "▁" for spaces.
     """
     model = settings["model"]
-    cuts = _steps(settings["pre_tokenizer"], "pretokenizers")
+    steps = _steps(settings["normalizer"], "normalizers")
+    cuts = {cut["type"] for cut in _steps(settings["pre_tokenizer"], "pretokenizers")}
     after = _steps(settings["post_processor"], "processors")
-    forms = {step["type"] for step in _steps(settings["normalizer"], "normalizers")}
+    is_byte_level = "ByteLevel" in cuts
     return not (
         model["type"] != "BPE"
         or model["continuing_subword_prefix"]
         or model["end_of_word_suffix"]
-        or not {*ByteLevel.alphabet()} <= {*model["vocab"]}
-        or [step["type"] for step in cuts].count("ByteLevel") != 1
-        or not {step["type"] for step in cuts} <= {"ByteLevel", "Split", "Digits", "Punctuation"}
-        or any(step.get("behavior") == "Removed" for step in cuts)
-        or not forms <= {"NFC", "NFD", "NFKC", "NFKD"}
+        or not (is_byte_level or model["byte_fallback"])
+        or not {*(ByteLevel.alphabet() if is_byte_level else BYTE_TEXTS)} <= {*model["vocab"]}
+        or not cuts - {"ByteLevel" if is_byte_level else "Metaspace"} <= _CUTS
+        or not all(step["type"] in _FORMS or step in _MARKING for step in steps)
         or any(token["lstrip"] or token["rstrip"] for token in settings["added_tokens"])
         or not {step["type"] for step in after} <= {"ByteLevel", "TemplateProcessing"}
         or any(step.get("trim_offsets") for step in after)
     )
 
 
+_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+_CUTS = {"Split", "Digits", "Punctuation"}
+_MARKING = (
+    {"type": "Replace", "pattern": {"String": " "}, "content": MARK},
+    {"type": "Prepend", "prepend": MARK},
+)
 _SPACES = [
     {"type": "Replace", "pattern": {"String": MARK}, "content": " "},
     {"type": "ByteFallback"},

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tokenizers.decoders import DecodeStream as RealStream
 
 from .backend import Tokenizer
+from .compiled_tokenizer import NOTHING
 
 if TYPE_CHECKING:
     from .compiled_tokenizer import Compiled
@@ -92,7 +93,7 @@ class DecodeStream:
         pending = self._pending or b""
         for id in ids:
             piece = compiled.piece(id, self.skip_special_tokens)
-            if not piece.data:
+            if piece is NOTHING:
                 continue
             if compiled.decodes_bytes:
                 data = pending + piece.data
@@ -110,9 +111,9 @@ class DecodeStream:
                     pending = pending[n:]
                 except UnicodeDecodeError:
                     text, pending, self._is_broken = "\ufffd" * len(pending), b"", True
-            if text and self._is_at_start:
+            if self._is_at_start and (text or compiled.decodes_words):
                 self._is_at_start = False
-                text = text.removeprefix(" ") if compiled.drops_space else text
+                text = compiled.at_start(text, id, self.skip_special_tokens)
             made.append(text)
         self._pending = pending
         return "".join(made)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import random
 from typing import Any
 
 import pytest
 import tokenizers
+from tokenizers import decoders, models
 
 from streamtok.hf import DecodeStream, Tokenizer
 from streamtok.vocabulary.byte_alphabet import to_text
@@ -39,6 +41,22 @@ def test_steps(kind: str, skip: bool) -> None:
     mine, theirs = DecodeStream(), tokenizers.decoders.DecodeStream()
     ids = real.encode(TEXTS[3]).ids
     assert mine.step(ours, ids) == theirs.step(real, ids)
+
+
+@pytest.mark.parametrize("skip", [True, False])
+def test_words_that_begin_a_text(skip: bool) -> None:
+    """The first token keeps its "##", even if that is all it has."""
+    names = ["[UNK]", "##", "##a", "b", ".", "[SEP]"]
+    model = models.WordPiece(vocab={name: id for id, name in enumerate(names)}, unk_token="[UNK]")
+    real = tokenizers.Tokenizer(model)
+    real.decoder = decoders.WordPiece()
+    real.add_special_tokens(["[SEP]"])
+    ours = Tokenizer(real)
+    for ids in itertools.product(range(len(names) + 1), repeat=4):
+        assert ours.decode([*ids], skip) == real.decode(ids, skip)
+        mine, theirs = DecodeStream([], skip), decoders.DecodeStream([], skip)
+        for id in ids:
+            assert step(mine, ours, id) == step(theirs, real, id)
 
 
 def rows_of(kind: str, real: tokenizers.Tokenizer) -> list[list[int]]:
