@@ -103,6 +103,7 @@ def _answer_calls() -> None:
         _answers = _Patch()
         _answers.put(fast, name, encode)
         _answers.put(fast, "__call__", _calling(fast.__call__, name, encode))
+        _answers.put(fast, "decode", _decoding(fast.decode))
 
 
 def _loading(before: Any) -> Any:
@@ -168,6 +169,27 @@ def _calling(before: Any, name: str, encode: Any) -> Any:
         return before(self, *args, **options)
 
     return call
+
+
+def _decoding(before: Any) -> Any:
+    """transformers' `decode`, without its slow check of each id where all ids are int."""
+
+    @functools.wraps(before)
+    def decode(self: Any, *args: Any, **options: Any) -> Any:
+        if (
+            len(args) == 1
+            and type(args[0]) is list
+            and type(self._tokenizer) is Tokenizer
+            and {*map(type, args[0])} == {int}
+        ):
+            return self._decode(
+                token_ids=args[0],
+                skip_special_tokens=options.pop("skip_special_tokens", False),
+                **options,
+            )
+        return before(self, *args, **options)
+
+    return decode
 
 
 def unpatch_transformers() -> None:
