@@ -27,6 +27,7 @@ from ..prompts import Control, Prompt
 from ..threads import check_threads
 from .changing import ChangingEngine
 from .control_finder import ControlFinder, SoughtToken
+from .plain import CoreEngine
 from .protocol import NO_LIMIT
 from .rules import MARK, TokenFlags
 from .template import NO_TEMPLATE, Template
@@ -119,7 +120,15 @@ class PromptEncoder(PlainTexts):
             for token in self.tokens
             if token.is_control and token.id not in unknown and token.text not in unknown
         }
-        for text in self.made(protected, ["*", " *", "a*", "a * a"]):
+        made = [*self.made(protected, ["*", " *", "a*", "a * a"])]
+        if isinstance(self.engine, ChangingEngine):
+            # In those shapes, a normalizer may join something to the token, such as "▁". After
+            # other text it may not.
+            bare = CoreEngine(self.texts.encoder)
+            for text, id in protected.items():
+                if id in bare.encode(text, self.matcher, "strict", LIST):
+                    made.append(text)
+        for text in made:
             raise UnsupportedPromptError(
                 f"the model can also make the control token {text!r} from plain text, so this "
                 "encoding cannot keep control and text apart; with_control_tokens can leave it out"

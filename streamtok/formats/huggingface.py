@@ -93,12 +93,13 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         # tokenizers decides by offsets in the original text what is first: text that a normalizer
         # prepends is not, but two parts of one character may both be.
         file["pre_tokenizer"].fail("the scheme first is not supported with a normalizer")
+    with errors_at(file.position):
+        found = found_texts([*tokens.special, *tokens.added], tokens.flags, normalizer)
     if isinstance(model, PieceFile):
         encoder = _of_pieces(file, model, cutting, decoding, tokens, normalizer)
     else:
-        encoder = _of_merges(file, model, cutting, decoding, tokens, normalizer)
+        encoder = _of_merges(file, model, cutting, decoding, tokens, found, normalizer)
     with errors_at(file.position):
-        found = found_texts([*tokens.special, *tokens.added], tokens.flags, normalizer)
         first, drops = _first_texts(model, tokens, found, encoder.decoding)
         rules = TextRules(
             tuple(tokens.added.items()),
@@ -144,6 +145,7 @@ def _of_merges(
     cutting: PreTokenizer,
     decoding: Decoding,
     tokens: AddedTokens,
+    found: dict[str, str],
     normalizer: Normalizer,
 ) -> _Encoder:
     """The encoder for BPE of symbols, of bytes, or of characters."""
@@ -162,7 +164,7 @@ def _of_merges(
         return _Encoder(vocabulary, pattern, normalizer, second, decoding, made)
     if decoding.word_end:
         file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
-    pattern, model = plain, _without_added(model, tokens)
+    pattern, model = plain, _without_added(model, tokens, found)
     if cutting.is_byte_level:
         with errors_at(model.position):
             vocabulary = byte_vocabulary(model.ids, model.rows, ignore_merges=model.ignore_merges)
@@ -226,15 +228,16 @@ def _also_merged(model: Model, tokens: AddedTokens, is_byte_level: bool) -> list
     return [text for text in texts if text in parts and len(text) > 1]
 
 
-def _without_added(model: Model, tokens: AddedTokens) -> Model:
+def _without_added(model: Model, tokens: AddedTokens, found: dict[str, str]) -> Model:
     """The model without added tokens that text never becomes by merging or look-up.
 
-    They are in no merges, and they are found before any pre-token is looked up.
+    They are in no merges, and they are found before any pre-token is looked up. found: the text by
+    which each is found.
     """
     forgotten = set()
-    for text in (*tokens.special, *tokens.added):
+    for text, sought in found.items():
         flags = tokens.flags.get(text)
-        is_found = flags is None or not flags.single_word
+        is_found = not (flags and flags.single_word) and (text == sought or not model.ignore_merges)
         is_single = (
             len(text) == 1 or len(to_bytes(text) or "xx") == 1 or BYTE_TEXTS.get(text) is not None
         )

@@ -7,8 +7,10 @@ types, and the ids of a few texts. If there is a difference, the real tokenizer 
 from __future__ import annotations
 
 import json
+import re
 import threading
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import is_normalized
 
@@ -80,7 +82,7 @@ class Compiled:
         self.plain, self.framed = frames
         added = settings["added_tokens"]
         self.special_ids = frozenset(token["id"] for token in added if token["special"])
-        self.special_hides = _special_hides(added, settings["normalizer"])
+        self.special_hides = _special_hides(added, settings)
         # Tokens that the real tokenizer may not decode to the same text as the encoding: those
         # found with spaces around them or in normalized text, and those in the byte alphabet.
         self.renamed = frozenset(
@@ -93,7 +95,7 @@ class Compiled:
         )
         self._has_offsets = _has_offsets(settings)
         steps = _steps(settings["normalizer"], "normalizers")
-        self._forms = [step["type"] for step in steps if step["type"] in _FORMS]
+        self._keep_offsets = [_KEEP_OFFSETS[x["type"]] for x in steps if x["type"] in _KEEP_OFFSETS]
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
         self.decodes_words = decoder.get("type") == "WordPiece"
@@ -124,9 +126,9 @@ class Compiled:
 
     def offsets(self, text: str, encode_special_tokens: bool) -> list[tuple[int, int]] | None:
         """The span of each id in characters of the text; None if the real tokenizer may have
-        different offsets, as it does where normal forms join characters.
+        different offsets, as it does where normalizers join or remove characters.
         """
-        if not (self._has_offsets and all(is_normalized(form, text) for form in self._forms)):
+        if not (self._has_offsets and all(keep(text) for keep in self._keep_offsets)):
             return None
         allowed: Any = NO_SPECIAL if encode_special_tokens else ALL
         _, spans = self.encoding.encode_with_offsets(
@@ -291,46 +293,63 @@ def _steps(part: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:
     return [part]
 
 
-def _special_hides(added: list[dict[str, Any]], normalizer: Any) -> bool:
-    """Whether a special token, found but read as text, may hide another token that starts in it."""
+def _special_hides(added: list[dict[str, Any]], settings: dict[str, Any]) -> bool:
+    """Whether a special token, found but read as text, may hide another token that starts in it, or
+    be in the real tokenizer's ids after all, as a pre-token that is looked up.
+    """
     special = [token["content"] for token in added if token["special"]]
     others = [token["content"] for token in added if not token["special"]]
-    if others and normalizer and any(token["special"] and token["normalized"] for token in added):
+    if settings["model"].get("ignore_merges") and not settings["model"]["vocab"].keys().isdisjoint(
+        special
+    ):
+        return True
+    if others and settings["normalizer"] and any(x["special"] and x["normalized"] for x in added):
         return True  # its normalized text is unknown
     return can_overlap(special, others)
 
 
 def _has_offsets(settings: dict[str, Any]) -> bool:
-    """Whether streamtok has the right offsets in text that normal forms leave unchanged.
+    """Whether streamtok has the right offsets in text for which all of `_KEEP_OFFSETS` are true.
 
-    It has them only with BPE that has all bytes, if no normalizer removes text, and if text changes
-    only into a normal form or to have "▁" for spaces.
+    It has them only with BERT's models and with BPE that has all bytes, if normalizers do nothing
+    that is not known here.
     """
     model = settings["model"]
     steps = _steps(settings["normalizer"], "normalizers")
     cuts = {cut["type"] for cut in _steps(settings["pre_tokenizer"], "pretokenizers")}
     after = _steps(settings["post_processor"], "processors")
-    is_byte_level = "ByteLevel" in cuts
-    return not (
-        model["type"] != "BPE"
-        or model["continuing_subword_prefix"]
-        or model["end_of_word_suffix"]
-        or not (is_byte_level or model["byte_fallback"])
-        or not {*(ByteLevel.alphabet() if is_byte_level else BYTE_TEXTS)} <= {*model["vocab"]}
-        or not cuts - {"ByteLevel" if is_byte_level else "Metaspace"} <= _CUTS
-        or not all(step["type"] in _FORMS or step in _MARKING for step in steps)
-        or any(token["lstrip"] or token["rstrip"] for token in settings["added_tokens"])
-        or not {step["type"] for step in after} <= {"ByteLevel", "TemplateProcessing"}
+    if (
+        any(token["lstrip"] or token["rstrip"] for token in settings["added_tokens"])
+        or not {step["type"] for step in after} <= _TEMPLATES
         or any(step.get("trim_offsets") for step in after)
+        or not all(step["type"] in _KEEP_OFFSETS or step in _MARKING for step in steps)
+    ):
+        return False
+    if model["type"] == "WordPiece":
+        return cuts <= {"BertPreTokenizer"}
+    is_byte_level = "ByteLevel" in cuts
+    return (
+        model["type"] == "BPE"
+        and not model["continuing_subword_prefix"]
+        and not model["end_of_word_suffix"]
+        and (is_byte_level or model["byte_fallback"])
+        and {*(ByteLevel.alphabet() if is_byte_level else BYTE_TEXTS)} <= {*model["vocab"]}
+        and cuts - {"ByteLevel" if is_byte_level else "Metaspace"} <= _CUTS
     )
 
 
-_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
-_CUTS = {"Split", "Digits", "Punctuation"}
+# Functions that are false for a text from which a normalizer may remove or join characters. Of
+# BertNormalizer these are few: ASCII, Latin letters and punctuation are enough for many texts.
+_KEEP_OFFSETS: dict[str, Callable[[str], Any]] = {
+    "BertNormalizer": re.compile("[\t\n\r -~\xa0-\xac\xae-\u02ff\u2010-\u2027]*").fullmatch,
+    **{form: partial(is_normalized, form) for form in ("NFC", "NFD", "NFKC", "NFKD")},
+}
 _MARKING = (
     {"type": "Replace", "pattern": {"String": " "}, "content": MARK},
     {"type": "Prepend", "prepend": MARK},
 )
+_CUTS = {"Split", "Digits", "Punctuation"}
+_TEMPLATES = {"ByteLevel", "TemplateProcessing", "BertProcessing"}
 _SPACES = [
     {"type": "Replace", "pattern": {"String": MARK}, "content": " "},
     {"type": "ByteFallback"},

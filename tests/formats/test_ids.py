@@ -192,6 +192,34 @@ def test_added_tokens_given_twice_and_numbers_with_gaps() -> None:
             assert same(theirs, enc, text), tokens
 
 
+@pytest.mark.parametrize("is_special", [True, False])
+@pytest.mark.parametrize("flag", ["single_word", "normalized", None])
+def test_an_added_token_that_is_looked_up(flag: str | None, is_special: bool) -> None:
+    """With `ignore_merges`, a pre-token becomes it where it is not found as an added token."""
+    vocab = {"<unk>": 0, "<s>": 1, **BYTES, "a": 500, "1": 501, "\u2581": 502}
+    flags = {"special": is_special} | ({flag: True} if flag else {})
+    parts = {
+        "normalizer": {"type": "Prepend", "prepend": "\u2581"},
+        "pre_tokenizer": {"type": "Digits", "individual_digits": True},
+        "added_tokens": [added("<s>", **flags)],
+    }
+    model = bpe(vocab, [], unk_token="<unk>", byte_fallback=True, ignore_merges=True)
+    theirs, enc = both(file_of(model, **parts))
+    assert 1 in same(theirs, enc, "1<s>1")
+    for text in ("<s>", "a<s>", "<s>a", "11<s>a", "a1<s> 1"):
+        same(theirs, enc, text)
+    mine = streamtok.hf.Tokenizer.from_str(theirs.to_str())
+    for as_text in (True, False):
+        mine.encode_special_tokens = theirs.encode_special_tokens = as_text
+        for text in ("1<s>1", "<s>", "a<s>"):
+            assert mine.encode(text).ids == theirs.encode(text).ids
+    if is_special and flag:
+        with pytest.raises(streamtok.errors.UnsupportedPromptError):
+            enc.encode(streamtok.Prompt("1<s>1"))
+    elif is_special:
+        assert 1 not in enc.encode(streamtok.Prompt("1<s>1"))
+
+
 ADDED = ["\u0111em", "\u00f5", "il\u00d6ve", "\u0120th", "<|x|>", "\u0120zz", "\u00fc\u00fc"]
 
 
