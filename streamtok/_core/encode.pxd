@@ -402,6 +402,7 @@ cdef struct Source:
     const u8* data          # UTF-8, or the code units of a str
     size_t size             # in bytes or code units
     int unit                # bytes in a code unit; 0: the data is UTF-8
+    bint is_ascii           # it is a str of ASCII characters
     bint is_checked         # the UTF-8 is known to be well-formed, or need not be
     bint may_change         # others may write to the bytes during the call
     bint has_view

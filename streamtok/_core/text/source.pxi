@@ -37,13 +37,14 @@ cdef size_t source_size(object text) except? 0:
 cdef bint source_open(Source* s, object text, str errors):
     """Borrow `text` until `source_close`; the caller keeps a reference to it. Returns False on failure."""
     cdef Py_ssize_t size
-    s.has_view = s.may_change = False
+    s.has_view = s.may_change = s.is_ascii = False
     s.unit = 0
     s.is_checked = True
     if PyUnicode_Check(text):
         s.data = <const u8*>st_ready_utf8(text, &size)
         if s.data != NULL:
             s.size = size
+            s.is_ascii = size == PyUnicode_GET_LENGTH(text)
             return True
         s.data = <const u8*>PyUnicode_DATA(text)
         s.size = PyUnicode_GET_LENGTH(text)

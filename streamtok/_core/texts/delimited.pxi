@@ -187,7 +187,7 @@ cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, ChangeRules r
             rules.first_tokens.matcher.search(&w.watch, p, at, stop, True, &special)
         if not rules.is_plain or special.start < stop:
             flush(b, encoder, w, &pretokens)
-            encode_whole(encoder, w, rules, p + at, stop - at, b.size - at, False, &total)
+            encode_whole(encoder, w, rules, p + at, stop - at, b.size - at, False, False, &total)
             pretokens.start = stop
         elif stop > at:
             scan_begin(&s, at)

@@ -79,15 +79,16 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
 
 
 cdef int encode_whole(Encoder encoder, Work* w, ChangeRules rules, const u8* p, size_t n, size_t readable,
-                      bint count_only, size_t* total) except -1 nogil:
+                      bint is_ascii, bint count_only, size_t* total) except -1 nogil:
     """Encode p[:n], a whole text; p[:readable] may be read. Appends the ids to w.out, or with count_only
-    just counts them in `total`.
+    just counts them in `total`. is_ascii: the text is known to be ASCII.
 
     The caller must have entered the rules. No other code may write to p meanwhile. Raises
     DisallowedSpecialError, MemoryError, and whatever signal handlers raise.
     """
     cdef Levels levels
     begin_whole(w, &levels, count_only, total)
+    levels.is_kept = is_ascii and rules.keeps_ascii
     encode_level(encoder, w, rules, rules.first_tokens, rules.first_table, 0, &levels, p, n, readable, total)
     total[0] += w.count + w.forgotten
     return 0
@@ -97,7 +98,7 @@ cdef inline void begin_whole(Work* w, Levels* levels, bint count_only, size_t* t
     total[0] = 0
     w.counts_only = count_only
     w.forgotten = 0
-    levels.takes_blanks = levels.is_after_word = levels.is_before_word = False
+    levels.is_kept = levels.takes_blanks = levels.is_after_word = levels.is_before_word = False
     levels.next_flags = 0
     levels.where[0] = levels.where[1] = PLACE_BEGIN | PLACE_FIRST
 
@@ -109,6 +110,7 @@ cdef struct Levels:         # of a whole text that rules change: see `transform/
     size_t start            # where that begins in the text
     u8 began                # `where` at its beginning
     bint is_changed
+    bint is_kept            # nothing can change the text
     # For a part of a prompt, at the first level: the given tokens before and after it.
     bint takes_blanks       # the one before takes the whitespace that follows
     bint is_after_word
@@ -169,7 +171,7 @@ cdef int encode_between(Encoder encoder, Work* w, ChangeRules rules, ElementTabl
     readable -= start
     x.out, x.n_entries, x.is_changed, x.is_later = NULL, 0, False, False
     try:
-        if table is not None:
+        if table is not None and not levels.is_kept:
             element_walk_begin(table, &x, out, size, levels.where[i], True, NULL)
             walk_elements(table, &x)
         if i == 0:
@@ -273,7 +275,7 @@ cdef bint encode_source(Encoder encoder, Work* w, ChangeRules rules, const Sourc
     cdef const u8* p = source_utf8(source, &w.buffer, 0, source.size, &size)
     if p == NULL:
         return False
-    encode_whole(encoder, w, rules, p, size, size, count_only, total)
+    encode_whole(encoder, w, rules, p, size, size, source.is_ascii, count_only, total)
     return True
 
 

@@ -223,10 +223,13 @@ cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form f
     cdef i32 why
     cdef int length
     cdef size_t written, total
+    cdef bint is_plain = rules.is_plain
     if PyUnicode_CheckExact(text):
         if PyUnicode_GET_LENGTH(text) > SMALL_TEXT:
             return None
         p = <const u8*>st_ready_utf8(text, &size)
+        if p != NULL and size == PyUnicode_GET_LENGTH(text):
+            is_plain = rules.keeps_ascii
     elif PyBytes_CheckExact(text):
         p = <const u8*>PyBytes_AS_STRING(text)
         size = PyBytes_GET_SIZE(text)
@@ -259,7 +262,7 @@ cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form f
         readable = size + 16
     else:
         readable = size
-    if rules.is_plain and rules.first_tokens.matcher.find(p, 0, size, True).kind == NOTHING:
+    if is_plain and rules.first_tokens.matcher.find(p, 0, size, True).kind == NOTHING:
         # If an error is raised from here on, the workspace is left to the garbage collector.
         scan_begin(&s, 0)
         encode_span(encoder, &workspace.c, p, readable, size, True, &s)
@@ -268,7 +271,7 @@ cdef object encode_small(Encoder encoder, ChangeRules rules, object text, Form f
         return ids
     enter_rules(rules)
     try:
-        encode_whole(encoder, &workspace.c, rules, p, size, readable, False, &total)
+        encode_whole(encoder, &workspace.c, rules, p, size, readable, False, False, &total)
         return ids_as(form, encoder.table, encoder._spares, &workspace.c, None)
     finally:
         leave_rules(rules)

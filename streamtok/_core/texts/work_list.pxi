@@ -274,7 +274,8 @@ cdef class WorkList:
             if p == NULL:
                 return 0
             put_around(w, self.before)
-            encode_whole(self.encoder, w, self.rules, p, size, size, self.form == AS_COUNT, &total)
+            encode_whole(self.encoder, w, self.rules, p, size, size, source.is_ascii, self.form == AS_COUNT,
+                         &total)
             put_around(w, self.after)
             if self.form == AS_COUNT:
                 counted[0] += total

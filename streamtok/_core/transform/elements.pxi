@@ -121,6 +121,10 @@ cdef class ElementTable:
         free(self.changes)
         free(self.kept)
 
+    cdef bint keeps_ascii(self):
+        """Whether no ASCII text is changed."""
+        return self.leads.leaves_ascii and not self.asks_for_begin and not self.asks_for_end
+
     cdef int add(self, u32 low, u32 high, u8 holds, u8 flags) except -1:
         cdef u32 code
         cdef KindWord k
