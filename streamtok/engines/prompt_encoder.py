@@ -122,11 +122,14 @@ class PromptEncoder(PlainTexts):
         }
         made = [*self.made(protected, ["*", " *", "a*", "a * a"])]
         if isinstance(self.engine, ChangingEngine):
-            # In those shapes, a normalizer may join something to the token, such as "▁". After
-            # other text it may not.
+            # In those shapes, a normalizer may join something to the token, such as "▁", but
+            # not in the middle of a text, where the pattern may cut around it.
             bare = CoreEngine(self.texts.encoder)
             for text, id in protected.items():
-                if id in bare.encode(text, self.matcher, "strict", LIST):
+                middle = text
+                for normalizer in filter(None, (rules.normalizer, rules.second_normalizer)):
+                    middle = normalizer.apply(middle, 0)
+                if id in bare.encode(middle, self.matcher, "strict", LIST):
                     made.append(text)
         for text in made:
             raise UnsupportedPromptError(

@@ -220,6 +220,21 @@ def test_an_added_token_that_is_looked_up(flag: str | None, is_special: bool) ->
         assert 1 not in enc.encode(streamtok.Prompt("1<s>1"))
 
 
+def test_a_control_token_that_lower_case_text_cannot_make() -> None:
+    """As in ALBERT's files."""
+    pieces = ["<unk>", "[CLS]", "\u2581", "a", "b", "[", "]", "c", "l", "s"]
+    parts = {
+        "normalizer": {"type": "Lowercase"},
+        "pre_tokenizer": {
+            "type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True
+        },
+        "added_tokens": [added("[CLS]")],
+    }  # fmt: skip
+    _, enc = both(file_of(unigram([[piece, -1.0] for piece in pieces], 0), **parts))
+    ids = enc.encode(streamtok.Prompt("a[CLS] b", streamtok.Control("[CLS]")))
+    assert [id == 1 for id in ids] == [False] * (len(ids) - 1) + [True]
+
+
 ADDED = ["\u0111em", "\u00f5", "il\u00d6ve", "\u0120th", "<|x|>", "\u0120zz", "\u00fc\u00fc"]
 
 
