@@ -423,9 +423,8 @@ class PartFile:
 
         Bytes that are written meanwhile are not included.
         """
-        self.wait()
         stop = self.size
-        with named(self.name), open(open_regular(self._part, follow=False), "rb", 0) as file:
+        with self.reopened() as file:
             file.seek(start)
             while start < stop and (block := file.read(min(block_size, stop - start))):
                 start += len(block)
@@ -633,8 +632,6 @@ def read_chunks(source: Any) -> Iterator[Any]:
     while True:
         chunk = read(CHUNK_SIZE)
         if chunk is None:  # a non-blocking raw file that has no data yet
-            import select
-
             select.select([source], [], [])
         elif not len(chunk):
             return

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import StreamtokError
-from ..files import is_private, open_own
+from ..files import create_own, is_private, open_own
 from .loading import MAX_FILE_BYTES
 from .packed import dumps_packed, loads_packed
 
@@ -150,8 +150,7 @@ def _store(path: str, data: bytes) -> None:
     _check_folder(folder)
     part = f"{path}.{os.getpid()}.{time.monotonic_ns()}.part"
     try:
-        fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-        with open(fd, "wb") as file:
+        with open(create_own(part, os.O_WRONLY, 0o600), "wb") as file:
             file.write(data)
         os.replace(part, path)
     except BaseException:

@@ -5,7 +5,6 @@ cdef class Workspace:
     """Scratch memory of one encoding thread, and its cache of pre-tokens."""
 
     cdef Work c
-    cdef size_t cached          # bytes of its cache when it was last returned to the pool
 
     def __cinit__(self, TokenTable table not None):
         cdef Work* w = &self.c

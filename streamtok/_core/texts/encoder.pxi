@@ -321,7 +321,6 @@ cdef class Encoder:
         return workspace if workspace is not None else Workspace(self.table)
 
     cdef void give(self, Workspace workspace):
-        st_store_size(&workspace.cached, table_bytes(&workspace.c.cache))
         workspace.c.count = workspace.c.n_id_spans = 0
         workspace.c.counts_only = workspace.c.follows = False
         forget_gaps(&workspace.c)       # a call that failed may have left some
@@ -350,13 +349,11 @@ cdef class Encoder:
         return self._spares.total()
 
     def cache_bytes(self):
-        """int: the size in bytes of the pre-token caches in workspaces that are not in use."""
+        """int: the size in bytes of the cache of pre-tokens that the next call uses."""
         cdef Workspace workspace = self.take()
-        cdef size_t total = table_bytes(&workspace.c.cache)
-        for other in list(self._pool):      # a copy: other threads may change the list meanwhile
-            total += st_load_size(&(<Workspace>other).cached)
+        cdef size_t size = table_bytes(&workspace.c.cache)
         self.give(workspace)
-        return total
+        return size
 
     def encode(self, data, ChangeRules rules not None, str errors not None, Output output not None):
         """The ids of a whole text.

@@ -125,7 +125,7 @@ cdef class ChangeRules:
     cdef readonly TokenSet second_tokens        # None if there is no second level
     cdef readonly ElementTable second_table     # or None
     cdef bint is_plain          # no token has flags, and nothing is changed
-    cdef bint keeps_ascii       # no token has flags, and ASCII text is not changed
+    cdef bint keeps_ascii       # ASCII text between tokens is not changed
     cdef readonly bint can_cut  # whether a text can have clean cuts: see `is_cut_in_changed`
 
     def __init__(self, TokenSet first_tokens not None, ElementTable first_table=None,
@@ -134,10 +134,8 @@ cdef class ChangeRules:
         self.second_tokens, self.second_table = second_tokens, second_table
         if second_tokens is None and second_table is not None:
             raise ValueError("without tokens in changed text, both normalizers are one table")
-        self.keeps_ascii = first_tokens.is_plain and second_tokens is None and (
-            first_table is None or first_table.keeps_ascii()
-        )
-        self.is_plain = self.keeps_ascii and first_table is None
+        self.is_plain = first_tokens.is_plain and first_table is None and second_tokens is None
+        self.keeps_ascii = second_tokens is None and (first_table is None or first_table.keeps_ascii())
         # Steps that look at the ends of a segment would mistake a cut for an end, and a token of the second
         # level may have formed across a cut.
         self.can_cut = first_tokens.is_plain and not any(
