@@ -115,6 +115,15 @@ def test_the_beginning_comes_with_the_first_call(enc: Any) -> None:
     assert stream_ids(stream, []) == before + after
 
 
+@pytest.mark.parametrize("more", [{}, {"rules": space_rules()}], ids=["plain", "spaces"])
+def test_a_large_first_chunk(more: dict[str, Any]) -> None:
+    """Memory for its ids is taken after those of the template are there."""
+    text = "The quick brown fox. " * 10_000
+    enc = made((60000, 5), (60001,), **more)
+    ids = enc.stream_encoder(add_special_tokens=True).encode_to_numpy(text, final=True)
+    assert ids.tolist() == enc.encode(text, add_special_tokens=True)
+
+
 def test_states_of_another_template() -> None:
     """What else streams do, with templates too: `tests/long/states`."""
     enc = made((60000,), (60001,))

@@ -155,8 +155,8 @@ cdef class IdBlock:
 
 
 cdef int foresee(Spares spares, Work* w, size_t count) except -1:
-    """Reserve capacity for the expected number of ids, so that `w.out` need not grow."""
-    if w.capacity >= count or count < OWNED_FROM:
+    """Reserve capacity for the expected number of ids, so that `w.out` need not grow, unless it has ids."""
+    if w.capacity >= count or count < OWNED_FROM or w.count:
         return 0
     free(w.out)
     w.capacity = 0

@@ -252,7 +252,7 @@ cdef int encode_object(Encoder encoder, Work* w, ChangeRules rules, object data,
     cdef bint is_open = source_open(&source, data, errors), is_done = False
     enter_rules(rules)
     try:
-        if is_open and not count_only and w.count == 0:
+        if is_open and not count_only:
             foresee(encoder._spares, w, source.size * max(source.unit, 1) // 3)
         if is_open and source.size >= RELEASE_FROM:
             with nogil:
