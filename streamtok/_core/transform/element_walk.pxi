@@ -250,12 +250,23 @@ cdef inline size_t seek_element(ElementTable t, ElementWalk* w, size_t i) noexce
     """The first byte from i on that may begin a character that is not inert."""
     cdef u64 mask
     cdef size_t past
+    cdef i32 code
+    cdef int size = 0
+    cdef CharKind kind
     while True:
         past = i - w.mask_at
         if past < ST_TOGETHER:
             mask = w.mask >> past
             if mask:
-                return i + <size_t>st_lowest(mask)
+                i += <size_t>st_lowest(mask)
+                code = decode_common(w.p + i, w.n - i, &size)   # the first byte alone does not tell
+                if code < 0:
+                    return i
+                kind = kind_at(t, <u32>code)
+                if kind.joins or kind.flags:
+                    return i
+                i += size
+                continue
             i = w.mask_at + ST_TOGETHER
         if i >= w.n or w.n - i < ST_TOGETHER:
             break
