@@ -250,16 +250,3 @@ def format_rows(ids: IdArray, ends: Ends) -> tuple[bytes, list[int]]:
 def fitting_width(max_id: int) -> int:
     """Bytes of the narrowest type that holds `max_id`: 2 or 4."""
     return 2 if max_id <= 0xFFFF else 4
-
-
-def document_lengths(size: int, ends: Ends, open_size: int) -> tuple[npt.NDArray[np.int64], int]:
-    """The lengths of the documents that end in a block of `size` ids, and the new `open_size`.
-
-    open_size: how many ids of the open document are in earlier blocks.
-    """
-    if not len(ends):
-        return np.empty(0, np.int64), open_size + size
-    lengths = np.array(ends, np.int64)
-    lengths[1:] -= lengths[:-1].copy()
-    lengths[0] += open_size
-    return lengths, size - int(ends[-1])

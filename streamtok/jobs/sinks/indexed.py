@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import FormatLimitError
 from ...files import PartFile
-from .flat import About, Formed, Sink, document_lengths
+from .flat import About, Formed, Sink
 
 MEGATRON_MAGIC = b"MMIDIDX\x00\x00"  # the first bytes of an index
 MEGATRON_HEADER = 34  # bytes
@@ -44,7 +44,7 @@ class MegatronSink(Sink):
         return MEGATRON_MAGIC + struct.pack("<QBQQ", 1, code, count, count + 1)
 
     def _write_index(self, found: Formed) -> None:
-        lengths, _ = document_lengths(found.n_ids, found.ends, self.open)
+        lengths = np.diff(found.ends, prepend=-self.open)
         lengths = lengths[lengths > 0]
         if not len(lengths):
             return

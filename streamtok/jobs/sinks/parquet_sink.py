@@ -16,7 +16,7 @@ import numpy as np
 
 from ...files import PartFile
 from ..optional_pyarrow import load_pyarrow
-from .flat import Formed, Sink, document_lengths
+from .flat import Formed, Sink
 
 METADATA = b"streamtok"  # the key in the schema's metadata
 ROW_TOKENS = 1 << 17  # ids per row; a longer document has several rows
@@ -43,8 +43,8 @@ class ParquetSink(Sink):
         load_pyarrow()
 
     def _write_index(self, found: Formed) -> None:
-        lengths, _ = document_lengths(found.n_ids, found.ends, self.open)
-        if len(lengths):
+        if len(found.ends):
+            lengths = np.diff(found.ends, prepend=-self.open)
             self._files[2].write(lengths.astype("<i8").tobytes())
 
     def finish(self) -> None:
