@@ -35,8 +35,9 @@ class Stored(NamedTuple):
     tag: str
 
 
-def _open_store(url: str) -> tuple[Any, str]:
-    """fsspec's file system for a URL, and the object's name in it.
+@contextlib.contextmanager
+def _open_store(url: str) -> Iterator[tuple[Any, str]]:
+    """fsspec's file system for a URL, and the object's name in it, in a `naming_object`.
 
     Raises OSError and MissingLibraryError.
     """
@@ -50,7 +51,8 @@ def _open_store(url: str) -> tuple[Any, str]:
         raise MissingLibraryError(f"{url} cannot be opened: {error}") from None
     except ValueError as error:
         raise OSError(errno.EINVAL, str(error), url) from None
-    return found
+    with naming_object(url):
+        yield found
 
 
 @contextlib.contextmanager
@@ -70,8 +72,7 @@ def naming_object(url: str) -> Iterator[None]:
 
 def describe(url: str) -> Stored:
     """The size and the version of an object. Raises OSError, including if the size is unknown."""
-    store, name = _open_store(url)
-    with naming_object(url):
+    with _open_store(url) as (store, name):
         found = store.info(name)
         if found.get("type") == "directory":
             raise IsADirectoryError(url)
@@ -86,8 +87,7 @@ def open_object(url: str, ahead: int) -> Any:
 
     ahead: bytes to request from the store at a time.
     """
-    store, name = _open_store(url)
-    with naming_object(url):
+    with _open_store(url) as (store, name):
         return store.open(name, "rb", block_size=ahead)
 
 
@@ -96,23 +96,20 @@ def read_head(url: str, size: int) -> bytes:
     there = describe(url).size
     if there == 0:
         return b""  # stores reject requests for an empty range
-    store, name = _open_store(url)
-    with naming_object(url):
+    with _open_store(url) as (store, name):
         return bytes(store.cat_file(name, start=0, end=min(size, there)))
 
 
 def read_whole(url: str) -> bytes:
     """Read a small object, which must not be empty, in one request. Raises OSError."""
-    store, name = _open_store(url)
-    with naming_object(url):
+    with _open_store(url) as (store, name):
         return bytes(store.cat_file(name, start=0))  # without start, s3fs requests the size, too
 
 
 def write(url: str, data: bytes) -> None:
     """Create or replace a small object. Raises OSError."""
     check_writable(url)
-    store, name = _open_store(url)
-    with naming_object(url):
+    with _open_store(url) as (store, name):
         store.pipe_file(name, data)
 
 
@@ -123,10 +120,9 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
     so only one of two writers succeeds.
     """
     check_writable(url)
-    store, name = _open_store(url)
     mode = "create" if is_new else "overwrite"
     try:
-        with naming_object(url):
+        with _open_store(url) as (store, name):
             store.put_file(path, name, mode=mode)
     except OSError as error:
         # Each library has its own exception for status 412, with which a store refuses the request.
@@ -139,16 +135,14 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
 
 def remove(url: str) -> None:
     """Remove an object, if it exists. Raises OSError."""
-    store, name = _open_store(url)
-    with contextlib.suppress(FileNotFoundError), naming_object(url):
+    with contextlib.suppress(FileNotFoundError), _open_store(url) as (store, name):
         store.rm_file(name)
 
 
 def names_in(url: str) -> list[str]:
     """The names directly in a folder, without its path; none if it is missing. Raises OSError."""
-    store, name = _open_store(url)
     try:
-        with naming_object(url):
+        with _open_store(url) as (store, name):
             found = store.ls(name, detail=False)
     except FileNotFoundError:
         return []
@@ -157,8 +151,7 @@ def names_in(url: str) -> list[str]:
 
 def expand(pattern: str) -> list[str]:
     """The URLs of the objects that match a pattern with * and **, sorted. Raises OSError."""
-    store, name = _open_store(pattern)
-    with naming_object(pattern):
+    with _open_store(pattern) as (store, name):
         found = store.glob(name, detail=True)
     names = [one for one, about in found.items() if about.get("type") != "directory"]
     return sorted(str(store.unstrip_protocol(one)) for one in names)
