@@ -159,26 +159,29 @@ class DocumentEncoder:
         afterwards.
         """
         self._positions = positions
-        self._index = first = 0
+        self._index = 0
         whole: list[str | bytes] = []
         size = 0
         for part in parts:
-            is_whole = not isinstance(part, Documents) and part[1] and not self.is_open
-            if is_whole and self._takes_whole:
-                if not whole:
-                    first = self._index
+            is_whole = (
+                self._takes_whole
+                and not isinstance(part, Documents)
+                and part[1]
+                and not self.is_open
+            )
+            if is_whole:
                 self._index += 1
                 whole.append(part[0])  # type: ignore[arg-type]
                 size += len(part[0])
                 if size < TASK:
                     continue
-            self._add_whole(whole, first)
+            self._add_whole(whole)
             whole, size = [], 0
             if isinstance(part, Documents):
                 self._add_documents(part)
-            elif not is_whole or not self._takes_whole:
+            elif not is_whole:
                 self._add_part(*part)
-        self._add_whole(whole, first)
+        self._add_whole(whole)
 
     def _add_documents(self, documents: Documents) -> None:
         """Submit the documents of one buffer in tasks of about equal size."""
@@ -230,9 +233,10 @@ class DocumentEncoder:
         self.bytes += found.bytes
         return found
 
-    def _add_whole(self, texts: list[str | bytes], first: int) -> None:
-        """Submit whole documents as one task. first: index of the first document."""
+    def _add_whole(self, texts: list[str | bytes]) -> None:
+        """Submit the whole documents before the next one as one task."""
         if texts:
+            first = self._index - len(texts)
             self._pool.add(lambda: self._encode_list(texts, first), (self._positions, None))
 
     def _encode_list(self, texts: list[Any], first: int) -> Result:
