@@ -389,6 +389,7 @@ def explain(error: Exception, where: str) -> str:
 
     where: the document or input, with which the message begins unless the error already names it.
     """
+    what = str(error).partition("\n")[0].rstrip(".")
     if isinstance(error, UnicodeDecodeError):
         what = (
             f"byte {error.start} is not UTF-8 ({error.reason}); "
@@ -397,12 +398,9 @@ def explain(error: Exception, where: str) -> str:
     elif isinstance(error, PendingLimitExceeded):
         what = f"{error} (--max-pending)"
     elif isinstance(error, DisallowedSpecialError):
-        what = str(error).partition("\n")[0].rstrip(".")
         what += "; --special plain takes it as text, --special allow as one token"
     elif isinstance(error, StreamtokError):
         return str(error)
-    else:
-        what = str(error).partition("\n")[0].rstrip(".")
     return f"{where}: {what}" if where else what
 
 
