@@ -37,6 +37,7 @@ class Task(Generic[Result, Owner]):
         except BaseException as error:
             self._error = error
         self.work = None  # frees the text that it holds
+        self.is_done = True
 
     def result(self) -> Result:
         if self._error is not None:
@@ -80,7 +81,6 @@ class OrderedPool(Generic[Result, Owner]):
         """Append a result that needs no work."""
         task: Task[Result, Owner] = Task(lambda: result, owner)
         task.run()
-        task.is_done = True
         self._tasks.append(task)
 
     @property
@@ -103,7 +103,6 @@ class OrderedPool(Generic[Result, Owner]):
                     self._changed.wait()
             if task is not None:
                 task.run()
-                task.is_done = True
         self._tasks.popleft()
         return first.result()
 
@@ -117,7 +116,6 @@ class OrderedPool(Generic[Result, Owner]):
                 task = self._waiting.popleft()
             task.run()
             with self._changed:
-                task.is_done = True
                 self._changed.notify_all()
 
     def close(self) -> None:
