@@ -77,15 +77,15 @@ class Record:
         """
         try:
             with open(open_own(self.path, os.O_RDONLY), "rb") as file:
-                lines = file.read().splitlines(keepends=True)
+                data = file.read()
         except FileNotFoundError:
             return
         except ForeignFileError as error:
             raise CheckpointError(f"{self.path} {error.strerror}") from None
+        lines = data.splitlines(keepends=True)
         rows = list(_whole(lines))
-        begin = lines[0][: len(_BEGIN)] if lines else b""
-        is_torn = len(lines) <= 1 and not (lines and lines[0].endswith(b"\n"))
-        if is_torn and _BEGIN.startswith(begin):
+        is_torn = len(lines) <= 1 and not data.endswith(b"\n")
+        if is_torn and _BEGIN.startswith(data[: len(_BEGIN)]):
             return  # the process died before it had written the first line
         if not rows or rows[0].get("record") != _FORMAT or len(rows) < len(lines) - 1:
             raise CheckpointError(
@@ -162,8 +162,7 @@ class Record:
         alive = _line(asdict(replace(self.last, pieces=pieces)))
         if self._size < max(_LARGE, 4 * len(alive)):
             return
-        os.close(self._fd)
-        self._fd = -1
+        self.close()
         data = _line(self._head()) + alive
         write_whole(self.path, data, is_resumable=True)
         self._size = len(data)
@@ -202,9 +201,7 @@ def _whole(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 def _changed(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
     if len(before) != len(now):
         return f"the number of inputs has changed from {len(before)} to {len(now)}"
-    for old, new in zip(before, now, strict=True):
-        if old != new:
-            if old["name"] != new["name"]:
-                return f"the inputs have changed: {new['name']} was {old['name']}"
-            return f"{new['name']} has changed"
-    raise AssertionError("the same inputs differ")
+    old, new = next(pair for pair in zip(before, now, strict=True) if pair[0] != pair[1])
+    if old["name"] != new["name"]:
+        return f"the inputs have changed: {new['name']} was {old['name']}"
+    return f"{new['name']} has changed"
