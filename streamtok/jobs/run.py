@@ -14,7 +14,6 @@ import json
 import time
 from collections.abc import Callable, Iterator
 
-from ..errors import DocumentError
 from .record import Record
 from .rows import Row, Totals
 from .sinks.flat import Sink
@@ -56,17 +55,16 @@ class Run:
 
     def begin(self) -> None:
         """Create the files, or reopen those in the record. Raises OSError and CheckpointError."""
-        if self._record is not None and self._record.is_begun:
-            if self._record.done is not None:
-                return
-            assert self._files is not None
-            self._files.go_on(self._last)
-            self._record.begin()
+        record, files = self._record, self._files
+        if record is not None and record.done is not None:
             return
-        if self._files is not None:
-            self._files.begin()
-        if self._record is not None:
-            self._record.begin()
+        if files is not None:
+            if record is not None and record.is_begun:
+                files.go_on(self._last)
+            else:
+                files.begin()
+        if record is not None:
+            record.begin()
 
     def go(self, advance: Callable[[int, Totals], None] = lambda read, totals: None) -> None:
         """Encode the remaining text, then publish all files.
@@ -89,13 +87,11 @@ class Run:
                     self._commit()
             raise
         self._commit()
-        try:
-            if self.totals.skipped and not self.totals.documents and not self._is_part:
-                self.totals.check_skipped(None if files is None else files.keep_log())
-        except DocumentError:
+        if self.totals.skipped and not self.totals.documents and not self._is_part:
+            log = None if files is None else files.keep_log()
             if record is not None:
                 record.remove()
-            raise
+            self.totals.check_skipped(log)
         if files is None:
             return
         done = files.finish(self.totals)
