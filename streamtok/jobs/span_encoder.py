@@ -123,8 +123,8 @@ class SpanEncoder:
         has_cuts = encoding.definition.texts.cuts is not None and not job.is_split
         self._clean = CleanCuts(job.open_stream(encoding)) if has_cuts else None
         # In inputs without marks, units end at clean cuts or where documents end.
-        self._has_marks = job.follow or (not job.is_split and self._clean is None)
-        self._marks_every = marks_every
+        has_marks = job.follow or (not job.is_split and self._clean is None)
+        self._marks_every = marks_every if has_marks else None
         self._ends_at = ends_at
         self._pauses_at = pauses_at
         self._input: Input | None = None
@@ -207,7 +207,7 @@ class SpanEncoder:
                         encoder.begin_inside(ended)
                     yield from self._drain()
                     yield UnitEnd(number, one.position())
-                elif self._has_marks and self._marks_every is not None and not one.is_done:
+                elif self._marks_every is not None and not one.is_done:
                     is_due = time.monotonic() - marked >= self._marks_every
                     # A followed file may be rotated at any time.
                     if covered != one.read and (is_due or (one.may_wait and not is_marked)):
@@ -217,7 +217,7 @@ class SpanEncoder:
         except self._ends_at:
             yield from self._add(one.stop(), one)
         except self._pauses_at:
-            if self._has_marks and self._marks_every is not None and not self.is_idle:
+            if self._marks_every is not None and not self.is_idle:
                 yield from self._drain()
                 yield self._mark(one, number)
             raise
