@@ -79,10 +79,11 @@ def group_ends(sizes: Sequence[int | None]) -> list[bool]:
     ends, together = [], 0
     for number, size in enumerate(sizes):
         together += unit_ends.UNIT if size is None else size
-        is_next_large = (
-            number + 1 < len(sizes) and (sizes[number + 1] or unit_ends.UNIT) >= unit_ends.UNIT
+        is_end = (
+            together >= unit_ends.UNIT
+            or number + 1 == len(sizes)
+            or (sizes[number + 1] or unit_ends.UNIT) >= unit_ends.UNIT  # the next one is large
         )
-        is_end = together >= unit_ends.UNIT or is_next_large or number + 1 == len(sizes)
         ends.append(is_end)
         if is_end:
             together = 0
