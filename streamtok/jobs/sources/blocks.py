@@ -118,11 +118,10 @@ def read_once(
             if is_always_ready:
                 with waiting():
                     pass
-                return os.read(fd, size)
-            if wait_for(fd, waiting):
-                return os.read(fd, size)
-            with waiting():
-                return os.read(fd, size)
+            elif not wait_for(fd, waiting):
+                with waiting():
+                    return os.read(fd, size)
+            return os.read(fd, size)
         except BlockingIOError:  # another reader of the same descriptor was faster
             continue
         except OSError as error:
