@@ -56,10 +56,7 @@ def unpack(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     is no library for zstd, and the exceptions of `blocks`.
     """
     start = b""
-    while not start or may_be_compressed(start):
-        block = next(blocks, b"")
-        if not block:
-            break
+    while may_be_compressed(start) and (block := next(blocks, b"")):
         start += block
     kind = detect(start)
     if kind is None:
@@ -105,16 +102,13 @@ def _members(kind: str, start: bytes, blocks: Iterator[bytes], name: str) -> Ite
                 yield text
         data = member.unused
         offset -= len(data)
-        while True:  # zeros may follow a member, as padding
+        while not (rest := data.lstrip(b"\0")):  # zeros may follow a member, as padding
+            offset += len(data)
+            data = next(blocks, b"")
             if not data:
-                data = next(blocks, b"")
-                if not data:
-                    return
-            rest = data.lstrip(b"\0")
-            offset += len(data) - len(rest)
-            data = rest
-            if data:
-                break
+                return
+        offset += len(data) - len(rest)
+        data = rest
         while len(data) < _LONGEST and (block := next(blocks, b"")):
             data += block
         if not data.startswith(KINDS[kind].magic) and not (kind == "zstd" and _is_skippable(data)):
