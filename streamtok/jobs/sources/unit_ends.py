@@ -92,7 +92,7 @@ class Divider:
         """Yield the parts that the block completes, and whether a unit ends after them."""
         if self._clean is None:
             return self._split_documents(block)
-        return self._split_inside(block, self._clean, self._clean.around)
+        return self._split_inside(block, self._clean)
 
     def _split_documents(self, block: bytes) -> Iterator[tuple[list[Part], bool]]:
         splitter = self._splitter
@@ -113,30 +113,26 @@ class Divider:
                 is_end = True
             yield parts, is_end
 
-    def _split_inside(
-        self, block: bytes, clean: CleanCuts, around: int
-    ) -> Iterator[tuple[list[Part], bool]]:
-        """around: bytes to hold back, because the next block affects cuts in them."""
+    def _split_inside(self, block: bytes, clean: CleanCuts) -> Iterator[tuple[list[Part], bool]]:
+        around = clean.around  # bytes to hold back, because the next block affects cuts in them
         if not self._held and self._at + len(block) <= self._target - around:
             self._before = (self._before + block if len(block) < around else block)[-around:]
             yield self._feed(block), False
             return
         self._held += block
-        while (cut := self._find(clean, len(self._held) - around)) >= 0:
-            yield self._feed_held(cut, around), True
-            self._target = next_multiple(self._at)
-        if len(self._held) > around:
-            yield self._feed_held(len(self._held) - around, around), False
+        yield from self._split_held(clean, around)
 
     def rest(self) -> Iterator[tuple[list[Part], bool]]:
         """At the end of the text, yield the parts in the bytes held back."""
-        if self._clean is None or not self._held:
-            return
-        around = self._clean.around
-        while (cut := self._find(self._clean, len(self._held))) >= 0:
-            yield self._feed_held(cut, around), True
+        return iter(()) if self._clean is None else self._split_held(self._clean, 0)
+
+    def _split_held(self, clean: CleanCuts, kept: int) -> Iterator[tuple[list[Part], bool]]:
+        """Yield the parts in the bytes held back, without the last `kept` of them."""
+        while (cut := self._find(clean, len(self._held) - kept)) >= 0:
+            yield self._feed_held(cut, clean.around), True
             self._target = next_multiple(self._at)
-        yield self._feed_held(len(self._held), around), False
+        if len(self._held) > kept:
+            yield self._feed_held(len(self._held) - kept, clean.around), False
 
     def _find(self, clean: CleanCuts, stop: int) -> int:
         """The first cut in the held bytes, at or after the target and before `stop`; or -1."""
