@@ -33,7 +33,7 @@ from ..stores import places
 from ..stores.urls import is_url
 from .by_name import Family
 from .flat import Formed, Sink, divide
-from .sidecar import Digests, Sidecar, matching_sidecar, sidecar_path, skip_log_path
+from .sidecar import Digests, Sidecar, matching_sidecar, skip_log_path
 
 if TYPE_CHECKING:
     from ..rows import Row, Totals
@@ -62,6 +62,7 @@ class Files:
         self._shard = 0  # the number of the open shard, or of the next one
         self._documents = 0  # in earlier shards
         self._files: list[PartFile] = []  # of the open shard
+        self._sidecar = ""  # the path of its sidecar
         self._n_recorded: list[int] = []  # for each file, how many pieces are in rows
         self._sink: Sink | None = None
         self._writer = WriterThread()
@@ -101,7 +102,7 @@ class Files:
         while before and any(map(is_left, self._family.names(self._path, before - 1))):
             before -= 1
         for shard in range(before, self._shard):
-            names = self._kept_names(shard)
+            names = self._family.kept_names(self._path, shard)
             for name in self._family.in_order(names):
                 publish_left(name)
             for name in self._family.names(self._path, shard)[len(names) :]:
@@ -112,16 +113,11 @@ class Files:
                 remove_left(name)
             after += 1
 
-    def _number(self, shard: int) -> int | None:
-        return None if self._shard_tokens is None else shard
-
-    def _kept_names(self, shard: int) -> list[str]:
-        return self._family.kept_names(self._path, self._number(shard))
-
     def _open(self, row: Row | None) -> None:
-        names = self._family.names(self._path, self._number(self._shard))
+        shard = None if self._shard_tokens is None else self._shard
+        names = self._family.names(self._path, shard)
         kept = len(names) - self._family.scratch - 1
-        del names[kept]  # the sidecar
+        self._sidecar = names.pop(kept)
         self._files = []
         for i, name in enumerate(names):
             self._files.append(
@@ -145,7 +141,7 @@ class Files:
             self._n_recorded[i] = len(row.pieces[i])
         self._sink.tokens, self._sink.documents, self._sink.open = row.in_shard
         if not is_url(self._path):
-            remove_left(sidecar_path(names[0]))
+            remove_left(self._sidecar)
 
     @property
     def has_complete(self) -> bool:
@@ -240,8 +236,7 @@ class Files:
         self._writer.wait()
         kept = self._files[: len(self._files) - self._family.scratch]
         digests = [Digests(file.size, tuple(file.pieces)) for file in kept]
-        name = self._family.kept_names(self._path, self._number(self._shard))[-1]
-        sidecar = places.open_new(name, is_resumable=self._is_resumable)
+        sidecar = places.open_new(self._sidecar, is_resumable=self._is_resumable)
         self._files.append(sidecar)
         family, about = self._family, self._family.about
         described = Sidecar(
