@@ -162,8 +162,8 @@ class ParquetTexts:
         """Raise DocumentError if a text in a batch is too long."""
         if values.nbytes > MAX_TEXT:
             sizes = [0 if value is None else value.as_buffer().size for value in values]
-            if max(sizes) > MAX_TEXT:
-                size = max(sizes)
+            size = max(sizes)
+            if size > MAX_TEXT:
                 raise DocumentError(
                     f"{self.where(self.row + sizes.index(size))}: the text has {size:,} bytes; a "
                     f"text may have {MAX_TEXT >> 20} MiB"
