@@ -71,7 +71,7 @@ def _run(
     # Stored once, however many parts there are. In a list, Ray passes the reference, and each
     # process fetches the plan once.
     shared = [ray.put(plan)]
-    limit = _in_flight(ray)
+    limit = max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
     waiting = iter(numbers)
     running: dict[Any, int] = {}
     errors: list[str] = []
@@ -134,11 +134,6 @@ def _connected(address: str | None) -> Iterator[Any]:
     finally:
         if is_ours:
             ray.shutdown()
-
-
-def _in_flight(ray: Any) -> int:
-    """The number of tasks that Ray gets at a time."""
-    return max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
 
 
 def _why_lost(number: int, error: Exception) -> str:
