@@ -68,13 +68,9 @@ class InProcesses:
         spans = self._spans(after)
         begun: deque[_Answer] = deque()
         unassigned: deque[_Answer] = deque()  # without a worker: new, or the worker has died
-        is_over = False
         try:
             while True:
-                while len(begun) < 2 * self._n_workers and not is_over:
-                    span = next(spans, None)
-                    if is_over := span is None:
-                        break
+                while len(begun) < 2 * self._n_workers and (span := next(spans, None)) is not None:
                     begun.append(_Answer(span))
                     unassigned.append(begun[-1])
                 while unassigned and self._has_idle():
