@@ -114,7 +114,7 @@ class ByteInput(Input):
                     continue
                 yield from self._marked(self._divider.split(block))
             self._check_unchanged()  # before the rest is used as the last line
-            yield from self._marked(self._held())
+            yield from self._marked(self._divider.rest())
             last = splitter.finish()
             self.is_done = True
             yield last
@@ -132,10 +132,10 @@ class ByteInput(Input):
         """
 
     def stop(self) -> list[Part]:
-        if self._splitter is None or not self.read:
+        if self._splitter is None or self._divider is None or not self.read:
             return []
         self.is_done = True
-        held = [part for parts, _ in self._held() for part in parts]
+        held = [part for parts, _ in self._divider.rest() for part in parts]
         return held + self._splitter.stop()
 
     def _marked(self, divided: Iterator[tuple[list[Part], bool]]) -> Iterator[list[Part]]:
@@ -144,10 +144,6 @@ class ByteInput(Input):
             self.ends_unit = ends_unit
             yield parts
             self.ends_unit = False
-
-    def _held(self) -> Iterator[tuple[list[Part], bool]]:
-        """The text that the divider still holds at the end of the input."""
-        return iter(()) if self._divider is None else self._divider.rest()
 
     @property
     def positions(self) -> Positions:
