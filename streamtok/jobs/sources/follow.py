@@ -333,20 +333,16 @@ class Follower:
 
     def _later(self, files: list[_Rotated]) -> list[_Rotated] | None:
         """The files with text after the open one; None if the open file is not in `files`."""
-        if self._fd < 0:
-            later = [one for one in files if one.time > self._since or one.path == self.path]
-        else:
+        since = self._since
+        if self._fd >= 0:
             own = os.fstat(self._fd)
             at = [i for i, one in enumerate(files) if one.inode == _inode(own)]
             if at:
-                later = files[at[0] + 1 :]
-            elif any(one.is_copy_of(own) for one in files):
-                later = [
-                    one for one in files if one.time > own.st_mtime_ns or one.path == self.path
-                ]
-            else:
+                return [one for one in files[at[0] + 1 :] if one.size]
+            if not any(one.is_copy_of(own) for one in files):
                 return None
-        return [one for one in later if one.size]
+            since = own.st_mtime_ns
+        return [one for one in files if one.size and (one.time > since or one.path == self.path)]
 
     def _files(self) -> list[_Rotated]:
         """The files of the log: the rotated files, oldest first, and then the named file."""
