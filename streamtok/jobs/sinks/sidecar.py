@@ -114,13 +114,16 @@ def read_sidecar(path: str) -> Sidecar | None:
         if not data.startswith(_BEGIN):
             return None
         data = places.read_whole(name)
+
+    def damaged(what: str) -> SidecarError:
+        return SidecarError(
+            f"{name}: the sidecar of {path} is damaged: {what}; remove it to decode without it"
+        )
+
     try:
         row = json.loads(data)
     except (ValueError, RecursionError):
-        raise SidecarError(
-            f"{name}: the sidecar of {path} is damaged: it is not JSON; remove it to decode "
-            "without it"
-        ) from None
+        raise damaged("it is not JSON") from None
     if not isinstance(row, dict) or "vocabulary_sha256" not in row:
         return None
     import msgspec  # slow to import
@@ -133,12 +136,9 @@ def read_sidecar(path: str) -> Sidecar | None:
         named = {"digest": row["vocabulary_sha256"], "size": row["bytes"], "files": files}
         return msgspec.convert({"dtype": None} | row | named, Sidecar)
     except KeyError as error:
-        what = f"it has no {error}"
+        raise damaged(f"it has no {error}") from None
     except (msgspec.ValidationError, TypeError, AttributeError) as error:
-        what = str(error)
-    raise SidecarError(
-        f"{name}: the sidecar of {path} is damaged: {what}; remove it to decode without it"
-    ) from None
+        raise damaged(str(error)) from None
 
 
 def check_sidecar(sidecar: Sidecar, path: str) -> None:
