@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..engines.model_settings import ModelSettings
 from ..engines.rules import MARK, TextRules
-from ..errors import UnsupportedPatternError, VocabularyError
 from ..normalizers import MetaspaceText, Normalizer, Step
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
@@ -39,7 +38,7 @@ from .huggingface_pieces import (
     read_pieces,
 )
 from .huggingface_post_processors import read_post_processor
-from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
+from .huggingface_splits import PreTokenizer, outer_cut, pattern_of, read_pre_tokenizer
 from .huggingface_symbols import has_symbols, symbol_model
 from .json_value import JsonValue
 from .loading import (
@@ -152,19 +151,13 @@ def _of_merges(
     position = file["pre_tokenizer"].position
     second = _normalizer_of(cutting.steps, position)
     made = _also_merged(model, tokens, cutting.is_byte_level or decoding.is_byte_level)
-    plain = None  # the pattern, if a single automaton can cut the text
-    if not cutting.changes_pretokens():
-        try:
-            plain = pattern_of(cutting.splits, position)
-        except VocabularyError as error:
-            if not isinstance(error.__cause__, UnsupportedPatternError):
-                raise
-    if plain is None or _needs_symbols(model, cutting, decoding, plain):
-        vocabulary, pattern = symbol_model(model, cutting, decoding, position)
+    pattern, stages = outer_cut(cutting, position)
+    if stages or _needs_symbols(model, cutting, decoding, pattern):
+        vocabulary = symbol_model(model, stages, decoding, cutting.is_byte_level)
         return _Encoder(vocabulary, pattern, normalizer, second, decoding, made)
     if decoding.word_end:
         file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
-    pattern, model = plain, _without_added(model, tokens, found)
+    model = _without_added(model, tokens, found)
     if cutting.is_byte_level:
         with errors_at(model.position):
             vocabulary = byte_vocabulary(model.ids, model.rows, ignore_merges=model.ignore_merges)

@@ -55,10 +55,6 @@ class PreTokenizer(NamedTuple):
     # The splits, and the changes to each pre-token that follow them, in order (see `Pieces`).
     stages: Stages
 
-    def changes_pretokens(self) -> bool:
-        """Whether a stage changes pre-tokens."""
-        return len(self.stages) > len(self.splits)
-
 
 def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
     """The pre-tokenizer in this field. Raises VocabularyError naming an unsupported part."""

@@ -16,18 +16,18 @@ import numpy as np
 
 from ..errors import VocabularyError
 from ..normalizers import ByteLetters
-from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import CHARACTERS, to_bytes
 from ..vocabulary.pieces import Pieces, symbol
 from ..vocabulary.table import Vocabulary, check_numbers
 from .character_merges import from_character_merges
 from .huggingface_decoders import Decoding, decoded_bytes
 from .huggingface_models import Model
-from .huggingface_splits import PreTokenizer, outer_cut
 from .loading import BYTE_TEXTS, errors_at, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from ..vocabulary.pieces import Stages
 
     Numbers = NDArray[np.uint32]
 
@@ -49,9 +49,9 @@ def has_symbols(model: Model, is_byte_level: bool) -> bool:
 
 
 def symbol_model(
-    model: Model, cutting: PreTokenizer, decoding: Decoding, position: str
-) -> tuple[Vocabulary, str | Pattern]:
-    """The vocabulary and the pattern. position: that of the pre-tokenizer, for error messages.
+    model: Model, stages: Stages, decoding: Decoding, is_byte_level: bool
+) -> Vocabulary:
+    """The vocabulary. stages: what is done to each pre-token before it is written in symbols.
 
     Raises VocabularyError naming the position.
     """
@@ -60,12 +60,11 @@ def symbol_model(
         raise VocabularyError(
             f"{model.position}: unk_token {shown(words.unknown)} is not in the vocabulary"
         )
-    names = _names(model, cutting.is_byte_level)
+    names = _names(model, is_byte_level)
     with errors_at(model.position):
         spelled = {name: symbol(number) for number, name in enumerate(names)}
         merges = _merges(model, spelled)
-        pattern, stages = outer_cut(cutting, position)
-        if cutting.is_byte_level:
+        if is_byte_level:
             stages = (*stages, ByteLetters().spec)
         symbols = (
             "Symbols", tuple(names), words.prefix, words.suffix, words.unknown, words.fuses,
@@ -73,18 +72,16 @@ def symbol_model(
         )  # fmt: skip
         # Checked here so that errors name texts: from_character_merges sees only symbols.
         check_numbers(sorted((ids[name], name.encode()) for name in spelled), "id")
-        vocabulary = from_character_merges(
+        return from_character_merges(
             {spelling: ids[name] for name, spelling in spelled.items()},
             merges,
             None,
             ignore_merges=False,
             decode_only={
-                number: decoded_bytes(text, decoding, cutting.is_byte_level)
-                for text, number in ids.items()
+                number: decoded_bytes(text, decoding, is_byte_level) for text, number in ids.items()
             },
             model=Pieces.of_merges(ids if model.ignore_merges else {}, (*stages, symbols)),
         )
-    return vocabulary, pattern
 
 
 def _names(model: Model, is_byte_level: bool) -> list[str]:
