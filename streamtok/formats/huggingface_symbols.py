@@ -89,14 +89,13 @@ def _names(model: Model, is_byte_level: bool) -> list[str]:
     prefix, suffix = model.words.prefix, model.words.suffix
     names = []
     for text in model.ids:
-        byte = BYTE_TEXTS.get(text)
         for begin in {"", prefix}:
             for end in {"", suffix}:
                 inner = text[len(begin) : len(text) - len(end)]
                 is_one = len(inner) == 1 and text == begin + inner + end
                 if is_one and not (is_byte_level and to_bytes(inner) is None):
                     names.append(text)
-        if text == model.words.unknown or (byte is not None and model.byte_fallback):
+        if text == model.words.unknown or (text in BYTE_TEXTS and model.byte_fallback):
             names.append(text)
     return list(dict.fromkeys(names))
 
@@ -125,11 +124,10 @@ def _merges(model: Model, spelled: dict[str, str]) -> Numbers:
         if len(later) == len(waiting):
             break
         waiting = later
-    impossible = {position for position, _ in waiting}
     index = {name: number for number, name in enumerate(spelled)}
     rows = [
-        [index[text] for text in merge]
-        for position, merge in enumerate(merges)
-        if position not in impossible
+        [index[left], index[right], index[made]]
+        for left, right, made in merges
+        if left in index and right in index
     ]
     return np.array(rows, np.uint32).reshape(-1, 3)
