@@ -186,10 +186,9 @@ def _first_texts(
     """`TextRules.first_texts` and `.drops_first_space`: how ids decode at the start of a text."""
     if decoding.words is None:
         return (), False
+    texts = {number: text for text, number in model.ids.items()}
     if isinstance(model, PieceFile):
-        texts = model.texts()
-    else:
-        texts = {number: text for text, number in model.ids.items()}
+        texts |= model.earlier
     texts |= {number: found[text] for text, number in (tokens.special | tokens.added).items()}
     return first_texts(texts, decoding.words)
 

@@ -19,7 +19,7 @@ from ..vocabulary.table import NO_ID, Vocabulary
 from .huggingface_decoders import Decoding, Marks, WordPieces, decoded_bytes, first_texts
 from .huggingface_splits import PreTokenizer, outer_cut
 from .json_value import JsonValue
-from .loading import errors_at, shown
+from .loading import BYTE_TEXTS, errors_at, shown
 
 if TYPE_CHECKING:
     from ..normalizers import Normalizer, Step
@@ -35,8 +35,6 @@ __all__ = [
 
 _NO_LIMIT = 1 << 62  # the most characters in a word; a greater limit has no effect
 _DEFAULT_LIMIT = 100  # the limit of BERT, and of WordPiece in tokenizers
-JOINED = Decoding(words=WordPieces(None, False))
-"""Decoding without a decoder: there is a space between any two tokens."""
 
 
 class PieceFile(NamedTuple):
@@ -51,10 +49,6 @@ class PieceFile(NamedTuple):
     def n_rows(self) -> int:
         """The number of rows in the file."""
         return len(self.ids) + len(self.earlier)
-
-    def texts(self) -> dict[int, str]:
-        """The pieces by id."""
-        return {id: text for text, id in self.ids.items()} | self.earlier
 
 
 def has_pieces(model: JsonValue) -> bool:
@@ -149,7 +143,7 @@ def piece_decoding(
     removing one space from the text.
     """
     if field.value is None:
-        return JOINED
+        return Decoding(words=WordPieces(None, False))  # a space between any two tokens
     if decoding.word_end:
         field.fail(f"the decoder BPEDecoder is not supported with {model.pieces.kind}")
     if field["type"].value != "Metaspace" or not decoding.drops_first_space:
@@ -191,9 +185,8 @@ def word_piece_encoding(
     """The encoding of a WordPiece model with its usual decoder."""
     pieces = Pieces.of_ids("WordPiece", ids, unknown, prefix=prefix, most_characters=_DEFAULT_LIMIT)
     words = WordPieces(prefix, True)
-    decoding = Decoding(words=words)
     first, drops = first_texts({id: text for text, id in ids.items()}, words)
-    decoded = decoded_pieces(ids, decoding)
+    decoded = decoded_pieces(ids, Decoding(words=words))
     return Encoding(
         name,
         pat_str=pattern,
@@ -213,14 +206,11 @@ def decoded_pieces(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
     if decoding.words is not None:
         texts = decoding.words.decoded(list(ids), is_first=False)
         return {id: text.encode() for id, text in zip(ids.values(), texts, strict=True)}
-    mark = MARK if decoding.replaces_marks else ""
-    if not mark or decoding.is_byte_level:
+    if decoding.is_byte_level or not decoding.replaces_marks:
         has_bytes = decoding.joins_bytes
         return {id: decoded_bytes(text, decoding, has_bytes=has_bytes) for text, id in ids.items()}
     # The usual case for large files: the same result, without a call for each piece.
-    decoded = {id: text.replace(mark, " ").encode() for text, id in ids.items()}
-    for byte in range(256 * decoding.joins_bytes):
-        id = ids.get(f"<0x{byte:02X}>")
-        if id is not None:
-            decoded[id] = bytes([byte])
+    decoded = {id: text.replace(MARK, " ").encode() for text, id in ids.items()}
+    if decoding.joins_bytes:
+        decoded |= {ids[text]: bytes([byte]) for text, byte in BYTE_TEXTS.items() if text in ids}
     return decoded
