@@ -147,22 +147,19 @@ def encoding_of_pieces(
     """
     rows = _rows_of(pieces, has_bytes, source)
     if model == UNIGRAM:
-        return make_encoding(
-            source,
-            name,
-            pat_str=WHOLE_TEXT_PATTERN,
-            mergeable_ranks=_unigram(len(pieces), rows, source),
-            special_tokens=rows.special,
-            rules=rules_of(normalizer, {}, None, source, tuple(rows.symbols)),
-        )
-    vocabulary, unknown = _merging(rows, source)
+        vocabulary, pattern = _unigram(len(pieces), rows, source), WHOLE_TEXT_PATTERN
+        rules = rules_of(normalizer, {}, None, source, tuple(rows.symbols))
+    else:
+        vocabulary, unknown = _merging(rows, source)
+        pattern = _pattern(vocabulary, unknown)
+        rules = rules_of(normalizer, rows.symbols, unknown, source)
     return make_encoding(
         source,
         name,
-        pat_str=_pattern(vocabulary, unknown),
+        pat_str=pattern,
         mergeable_ranks=vocabulary,
         special_tokens=rows.special,
-        rules=rules_of(normalizer, rows.symbols, unknown, source),
+        rules=rules,
     )
 
 
@@ -239,7 +236,9 @@ def _unigram(count: int, rows: _Rows, source: str) -> Vocabulary:
     if not rows.normal:
         raise VocabularyError(f"{source}: a model without normal pieces is not supported")
     ids = {text: id for text, (_, id) in rows.normal.items()} | rows.symbols
-    byte_ids = [rows.byte_ids[byte] for byte in range(256)] if rows.byte_ids else None
+    byte_ids = None
+    if rows.byte_ids:
+        byte_ids = np.array([rows.byte_ids[byte] for byte in range(256)], np.uint32)
     # Scores by id: the file's float32; that of `<unk>` is the score of an unknown character.
     given = np.array([score for score, _ in rows.normal.values()], np.float32)
     scores = np.zeros(count, np.float64)
@@ -248,15 +247,8 @@ def _unigram(count: int, rows: _Rows, source: str) -> Vocabulary:
         size = len(text.replace(" ", MARK).encode())
         scores[id] = np.float32(size * _SCORE_PER_BYTE - _SCORE_PER_BYTE)
     scores[unknown] = given.min() - _UNKNOWN_PENALTY
-    found = Pieces.of_ids(
-        "SentencePiece unigram",
-        ids,
-        unknown,
-        scores=scores,
-        byte_ids=None if byte_ids is None else np.array(byte_ids, np.uint32),
-    )
-    decoded = {id: text.encode() for text, (_, id) in rows.normal.items()}
-    decoded |= {id: text.encode() for text, id in (rows.symbols | rows.unused).items()}
+    found = Pieces.of_ids("SentencePiece unigram", ids, unknown, scores=scores, byte_ids=byte_ids)
+    decoded = {id: text.encode() for text, id in (ids | rows.unused).items()}
     decoded |= {id: bytes([byte]) for byte, id in rows.byte_ids.items()}
     return Vocabulary.of_model(found, decoded)
 

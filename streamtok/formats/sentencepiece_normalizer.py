@@ -62,7 +62,7 @@ def rules_of(
     if charsmap:
         assert isinstance(charsmap, bytes)
         try:
-            step = LongestMap(bytes(charsmap), symbols, puts and not removes)
+            step = LongestMap(charsmap, symbols, puts and not removes)
         except ValueError as error:
             raise VocabularyError(f"{source}: the normalizer's map is damaged: {error}") from None
         steps.append(step)
