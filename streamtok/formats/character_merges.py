@@ -25,11 +25,7 @@ from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.arrays import offsets_of
-from ..vocabulary.table import (
-    NO_ID,
-    Vocabulary,
-    check_tokens,
-)
+from ..vocabulary.table import NO_ID, Vocabulary, check_tokens
 from .merge_lists import MAX_MERGES, in_order_of_merges
 
 if TYPE_CHECKING:

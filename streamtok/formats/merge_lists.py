@@ -21,13 +21,7 @@ import numpy as np
 
 from .._core.encode import TokenTable, find_parts, find_rows, gather_tokens
 from ..errors import VocabularyError
-from ..vocabulary.arrays import offsets_of
-from ..vocabulary.table import (
-    MAX_ID,
-    NO_ID,
-    Vocabulary,
-    check_tokens,
-)
+from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary, check_tokens
 from .loading import shown
 
 if TYPE_CHECKING:
@@ -144,6 +138,8 @@ def in_order_of_merges(
     left_bytes = np.zeros(len(order), np.uint32)
     lefts, rights = lefts[order], rights[order]
     left_bytes[lefts != NO_ID] = np.diff(offsets)[lefts[lefts != NO_ID]]
+    # The new numbers of the parts; NO_ID is kept.
+    lefts, rights = (np.take(rank, np.minimum(side, len(own))) for side in (lefts, rights))
     kept, bounds = gather_tokens(blob, offsets, order)
     return Vocabulary(
         kept,
@@ -152,14 +148,9 @@ def in_order_of_merges(
         lefts=left_bytes,
         byte_ids=byte_ids,
         decode_only=decode_only,
-        parts=(_renumbered(lefts, rank), _renumbered(rights, rank)),
+        parts=(lefts, rights),
         model=model,
     )
-
-
-def _renumbered(parts: NDArray[np.uint32], rank: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The new numbers of `parts`; NO_ID is kept."""
-    return np.take(rank, np.minimum(parts, len(rank) - 1))
 
 
 def to_merges(vocabulary: Vocabulary) -> list[tuple[bytes, bytes]]:
@@ -189,18 +180,16 @@ def without_unreachable_tokens(vocabulary: Vocabulary) -> Vocabulary:
     Such tokens take part in no merge, so merging does not change. The result encodes as
     `vocabulary` does if pre-tokens are not looked up before merging.
     """
-    lefts = lefts_of(vocabulary)
-    lengths = np.diff(vocabulary.offsets)
-    is_kept = (lefts > 0) | (lengths == 1)
+    is_kept = (lefts_of(vocabulary) > 0) | (np.diff(vocabulary.offsets) == 1)
     if is_kept.all():
         return vocabulary
-    tokens = vocabulary.to_list()
-    ids = vocabulary.ids.tolist()
-    unreachable = np.flatnonzero(~is_kept).tolist()
-    decode_only = {ids[i]: tokens[i] for i in unreachable if ids[i] <= MAX_ID}
+    kept = np.flatnonzero(is_kept).astype(np.uint32)
+    tokens, offsets = gather_tokens(vocabulary.tokens, vocabulary.offsets, kept)
+    rows = zip(vocabulary.ids.tolist(), vocabulary.to_list(), is_kept.tolist(), strict=True)
+    decode_only = {id: token for id, token, stays in rows if not stays and id <= MAX_ID}
     return Vocabulary(
-        b"".join([tokens[i] for i in np.flatnonzero(is_kept).tolist()]),
-        offsets_of(lengths[is_kept]),
+        tokens,
+        offsets,
         vocabulary.ids[is_kept],
         lefts=None if vocabulary.lefts is None else vocabulary.lefts[is_kept],
         byte_ids=vocabulary.byte_ids,
