@@ -63,18 +63,17 @@ def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
     stages: list[tuple[Any, ...]] = []
     parts = field.flat("pretokenizers")
     for part in parts:
-        is_last = part is parts[-1]
-        before = len(steps)
-        new = _read(part, steps)
-        if splits:
-            for step in steps[before:]:
-                if "first" in step.spec:
-                    part.fail("the scheme first is supported before all that cuts the text only")
-                stages.append(step.spec)
-            del steps[before:]
+        changes: list[Step] = []
+        new = _read(part, changes)
+        if not splits:
+            steps += changes
+        elif any("first" in step.spec for step in changes):
+            part.fail("the scheme first is supported before all that cuts the text only")
+        else:
+            stages += [step.spec for step in changes]
         splits += new
         stages += [("Split", split.pattern, split.behavior) for split in new]
-        if part["type"].value == "ByteLevel" and not is_last:
+        if part["type"].value == "ByteLevel" and part is not parts[-1]:
             if splits:
                 stages.append(ByteLetters().spec)
             else:
@@ -117,18 +116,18 @@ def pattern_of(
     return found
 
 
-def _read(part: JsonValue, steps: list[Step]) -> list[Split]:
-    """The splits of one pre-tokenizer; its changes to the text are appended to `steps`."""
+def _read(part: JsonValue, changes: list[Step]) -> list[Split]:
+    """The splits of one pre-tokenizer; its changes to the text are appended to `changes`."""
     kind = part["type"].as_str()
     if kind == "ByteLevel":
         part.allow_only("type", "add_prefix_space", "trim_offsets", "use_regex")
         if part["add_prefix_space"].as_bool(True):
-            steps.append(PREFIX_SPACE)
+            changes.append(PREFIX_SPACE)
         return [Split(GPT2_PATTERN)] if part["use_regex"].as_bool(True) else []
     if kind == "Metaspace":
         scheme = metaspace_scheme(part)
         replacement = part["replacement"].as_str()
-        steps.append(MetaspaceText(replacement, scheme))
+        changes.append(MetaspaceText(replacement, scheme))
         return [Split(quoted(replacement), "with next")] if part["split"].as_bool(True) else []
     if kind == "Split":
         part.allow_only("type", "pattern", "behavior", "invert")
