@@ -14,7 +14,7 @@ import numpy as np
 from ..engines.rules import TokenFlags
 from ..errors import VocabularyError
 from ..files import write_whole
-from ..normalizers import PREFIX_SPACE, Normalizer
+from ..normalizers import PREFIX_SPACE
 from ..patterns.named import BERT_PATTERN, GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import SplitSequence, same_pieces
@@ -121,28 +121,26 @@ def _byte_level_parts(encoding: Encoding) -> dict[str, Any]:
 def _word_piece_parts(encoding: Encoding, pieces: Pieces) -> dict[str, Any]:
     bounds = pieces.offsets.tolist()
     texts = [pieces.blob[start:end].decode() for start, end in itertools.pairwise(bounds)]
-    ids = dict(zip(texts, pieces.ids.tolist(), strict=True))
-    vocab = dict(sorted(ids.items(), key=lambda item: item[1]))
-    specials, normalizer = (
-        encoding.definition.specials.special,
-        encoding.definition.rules.normalizer,
-    )
-    if pieces.kind != "WordPiece" or not specials.items() <= ids.items():
+    rows = zip(texts, pieces.ids.tolist(), strict=True)
+    vocab = dict(sorted(rows, key=lambda row: row[1]))
+    specials = encoding.definition.specials.special
+    if pieces.kind != "WordPiece" or not specials.items() <= vocab.items():
         raise _refuse(encoding, f"has the pieces of {pieces.kind}")
     assert encoding.pattern is not None
     made = word_piece_encoding(
-        encoding.name, encoding.pattern, vocab, specials, pieces.unknown, pieces.prefix, normalizer
-    )
+        encoding.name, encoding.pattern, vocab, specials, pieces.unknown, pieces.prefix,
+        encoding.definition.rules.normalizer,
+    )  # fmt: skip
     if made.digest != encoding.digest:
         raise _refuse(encoding, "has other settings of WordPiece than training gives")
     return {
         "added_tokens": _added_tokens(encoding),
-        "normalizer": _normalizer(encoding, normalizer),
+        "normalizer": _normalizer(encoding),
         "pre_tokenizer": _sequence(_cuts(encoding)),
         "decoder": {"type": "WordPiece", "prefix": pieces.prefix, "cleanup": True},
         "model": {
             "type": "WordPiece",
-            "unk_token": next(text for text, id in ids.items() if id == pieces.unknown),
+            "unk_token": next(text for text, id in vocab.items() if id == pieces.unknown),
             "continuing_subword_prefix": pieces.prefix,
             "max_input_chars_per_word": pieces.most_characters,
             "vocab": vocab,
@@ -167,9 +165,10 @@ def _added_tokens(encoding: Encoding) -> list[dict[str, Any]]:
     ]
 
 
-def _normalizer(encoding: Encoding, normalizer: Normalizer | None) -> dict[str, Any] | None:
+def _normalizer(encoding: Encoding) -> dict[str, Any] | None:
     """The normalizer as JSON. For accents, BertNormalizer repeats NFD, which changes nothing."""
     steps: list[dict[str, Any]] = []
+    normalizer = encoding.definition.rules.normalizer
     for kind, *_ in normalizer.spec if normalizer is not None else ():
         if kind in _BERT:
             off = dict.fromkeys((*_BERT.values(), "lowercase"), False)
@@ -185,10 +184,9 @@ def _byte_level_cuts(encoding: Encoding) -> dict[str, Any] | None:
     second = encoding.definition.rules.second_normalizer
     prefix = second is not None and second.spec == (PREFIX_SPACE.spec,)
     cuts = _cuts(encoding)
-    if cuts == [_split(Split(GPT2_PATTERN))]:
-        cuts, use_regex = [], True
-    else:
-        use_regex = False
+    use_regex = cuts == [_split(Split(GPT2_PATTERN))]
+    if use_regex:
+        cuts = []
     if (second is not None and not prefix) or (prefix and cuts):
         raise _refuse(encoding, "changes the text before it cuts it")
     return _sequence([*cuts, _byte_level(prefix, use_regex)])
