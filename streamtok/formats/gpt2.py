@@ -146,25 +146,19 @@ def merges_and_ids(
         raise VocabularyError(f"{format} merges bytes, but {encoding.name} merges characters")
     merges = to_merges(vocabulary)
     made = {left + right for left, right in merges}
-    tokens = vocabulary.to_list()
+    tokens = [*zip(vocabulary.ids.tolist(), vocabulary.to_list(), strict=True)]
     if not allow_unreachable:
-        for token, number in zip(tokens, vocabulary.ids.tolist(), strict=True):
+        for number, token in tokens:
             if len(token) > 1 and token not in made:
                 raise VocabularyError(
                     f"{format} needs merges for every token: no merges make {shown(token)} of "
                     f"{encoding.name}, id {number}"
                 )
-    ids = [
-        (number, to_text(token))
-        for token, number in zip(tokens, vocabulary.ids.tolist(), strict=True)
-    ]
     specials = set(encoding.definition.specials.special.values()) | {
         i for _, i in encoding.definition.rules.added_tokens
     }
-    for number, token in vocabulary.decode_only.items():
-        if number not in specials:
-            ids.append((number, to_text(token)))
-    text_of = {text: number for number, text in sorted(ids)}
-    if len(text_of) != len(ids):
+    tokens += [row for row in vocabulary.decode_only.items() if row[0] not in specials]
+    ids = {to_text(token): number for number, token in sorted(tokens)}
+    if len(ids) != len(tokens):
         raise VocabularyError(f"{format} cannot hold two ids with the same bytes")
-    return [(to_text(left), to_text(right)) for left, right in merges], text_of
+    return [(to_text(left), to_text(right)) for left, right in merges], ids
