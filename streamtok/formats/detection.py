@@ -37,9 +37,11 @@ __all__ = ["load", "read_json", "read_together"]
 _START = 4096  # bytes of a file by which its format is recognized
 # Of these files, the first one that a folder contains is read.
 _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")
-_PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
+_PAIRS = {"vocab.bpe": "encoder.json", "merges.txt": "vocab.json"}
 # All files that may be read from a model's folder.
-_MODEL_FILES = tuple(dict.fromkeys((*_IN_FOLDERS, *sum(_PAIRS, ()), *CONFIG_FILES, *EOS_FILES)))
+_MODEL_FILES = tuple(
+    dict.fromkeys((*_IN_FOLDERS, *sum(_PAIRS.items(), ()), *CONFIG_FILES, *EOS_FILES))
+)
 
 
 def recognize(data: bytes) -> str | None:
@@ -72,7 +74,7 @@ def recognize(data: bytes) -> str | None:
 def read_together(path: str) -> list[str]:
     """The files that `load` may read if it is given this file or folder."""
     folder, file = (path, "") if os.path.isdir(path) else os.path.split(path)
-    for pair in _PAIRS:
+    for pair in _PAIRS.items():
         if file in pair:
             return [os.path.join(folder, name) for name in pair]
     return [os.path.join(folder, name) for name in ([file] if file else _MODEL_FILES)]
@@ -158,13 +160,13 @@ def _load_file(path: Path, options: _Options) -> Encoding:
     # A GGUF file contains the whole model, so it is not read here: `read_gguf` reads its start.
     data = start if start.startswith(GGUF_MAGIC) else read_bytes(path)
     format = recognize(data)
-    if format is None and os.path.basename(source) in dict(_PAIRS):
+    if format is None and os.path.basename(source) in _PAIRS:
         format = "gpt2"  # without the line "#version"
     if format == "tiktoken":
         return read_tiktoken(data, source, name, pattern, special_tokens)
     if format == "gpt2":
         folder, file_name = os.path.split(source)
-        ids = os.path.join(folder, dict(_PAIRS).get(file_name, ""))
+        ids = os.path.join(folder, _PAIRS.get(file_name, ""))
         if not os.path.isfile(ids):
             raise VocabularyError(
                 f"{source}: merges without their ids: expected vocab.bpe beside encoder.json, or "
@@ -212,7 +214,7 @@ def read_json(data: bytes, source: str, name: str) -> Encoding:
 def _load_folder(path: Path, options: _Options) -> Encoding:
     """The encoding of a model's main file, completed by the files beside it."""
     folder = os.fspath(path)
-    mains = (*_IN_FOLDERS, *(merges for merges, _ in _PAIRS))
+    mains = (*_IN_FOLDERS, *_PAIRS)
     file = next((one for one in mains if os.path.isfile(os.path.join(folder, one))), None)
     if file is None:
         raise VocabularyError(
