@@ -262,16 +262,6 @@ def check_tokens(
         check_numbers(sorted([*rows, *more.items()]), "id")
 
 
-def _check_bytes(present: set[int]) -> None:
-    """Raise VocabularyError unless every byte is `present` as a token."""
-    missing = [byte for byte in range(256) if byte not in present]
-    if missing:
-        some = ", ".join(f"0x{byte:02x}" for byte in missing[:8]) + ", …" * (len(missing) > 8)
-        raise VocabularyError(
-            f"{len(missing)} of the 256 single bytes are not in the vocabulary: {some}"
-        )
-
-
 def _check_arrays(
     tokens: bytes, offsets: NDArray[np.uint32], ids: NDArray[np.uint32], is_plain: bool
 ) -> None:
@@ -294,7 +284,12 @@ def _check_arrays(
     elif len(ids) and (int(ids[-1]) > MAX_ID or not (ids[1:] > ids[:-1]).all()):
         raise VocabularyError(f"the ids must increase strictly and be at most {MAX_ID}")
     singles = np.frombuffer(tokens, np.uint8)[offsets[:-1][lengths == 1]]
-    _check_bytes(set(singles.tolist()))
+    missing = sorted({*range(256)}.difference(singles.tolist()))
+    if missing:
+        some = ", ".join(f"0x{byte:02x}" for byte in missing[:8]) + ", …" * (len(missing) > 8)
+        raise VocabularyError(
+            f"{len(missing)} of the 256 single bytes are not in the vocabulary: {some}"
+        )
 
 
 def show_token(token: bytes | str) -> str:
