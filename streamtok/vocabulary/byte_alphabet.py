@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .arrays import offsets_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -53,8 +55,7 @@ def all_to_bytes(texts: Collection[str]) -> tuple[bytes, NDArray[np.uint32], NDA
     """
     codes = np.frombuffer("".join(texts).encode("utf-32-le"), "<u4")
     found = _BYTE_OF_CODE[np.minimum(codes, len(_BYTE_OF_CODE) - 1)]
-    offsets = np.zeros(len(texts) + 1, np.uint32)
-    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=offsets[1:])
+    offsets = offsets_of(np.fromiter(map(len, texts), np.int64, len(texts)))
     has_bytes = np.ones(len(texts), np.bool_)
     has_bytes[np.searchsorted(offsets[1:], np.flatnonzero(found > 0xFF), "right")] = False
     return found.astype(np.uint8).tobytes(), offsets, has_bytes
