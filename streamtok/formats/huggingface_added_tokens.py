@@ -60,7 +60,7 @@ def read_added_tokens(
             rstrip=entry["rstrip"].as_bool(),
             single_word=entry["single_word"].as_bool(),
         )
-    check_total([*is_special], field.position)
+    check_total(is_special, field.position)
     numbers = numbered(texts, ids, n_rows)
     flags = {text: flags[text] for text in numbers}
     plain = {text: flag._replace(normalized=False) for text, flag in flags.items()}
@@ -68,10 +68,9 @@ def read_added_tokens(
         # Without a normalizer, `normalized` matters only where two tokens overlap: tokens without
         # this flag are found first. This is not so with other flags, which may make one token give
         # way to another.
-        groups: dict[bool, list[str]] = {False: [], True: []}
-        for text, flag in flags.items():
-            groups[flag.normalized].append(text)
-        if not can_overlap(groups[False], groups[True]):
+        first = [text for text, flag in flags.items() if not flag.normalized]
+        later = [text for text, flag in flags.items() if flag.normalized]
+        if not can_overlap(first, later):
             flags = plain
     return AddedTokens(
         {text: number for text, number in numbers.items() if is_special[text]},

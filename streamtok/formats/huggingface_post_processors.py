@@ -27,8 +27,7 @@ def read_post_processor(field: JsonValue) -> Template:
     Raises VocabularyError for unknown kinds, and for templates that do not contain the text exactly
     once.
     """
-    parts = field.flat("processors")
-    parts = [part for part in parts if part["type"].as_str() != "ByteLevel"]
+    parts = [part for part in field.flat("processors") if part["type"].as_str() != "ByteLevel"]
     if not parts:
         return NO_TEMPLATE
     part, *others = parts

@@ -157,8 +157,7 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         why = str(error).removeprefix(f"{source}: ")[:MAX_MESSAGE]
         raise VocabularyError(f"{source} is damaged: {why}") from None
-    settings = ModelSettings(packed.eos, packed.truncation, packed.padding)
-    made.definition.model_settings = settings
+    made.definition.model_settings = ModelSettings(packed.eos, packed.truncation, packed.padding)
     return made
 
 

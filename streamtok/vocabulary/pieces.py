@@ -71,9 +71,9 @@ class Pieces:
         """
         self.kind, self.blob, self.unknown = kind, blob, unknown
         self.prefix, self.most_characters, self.stages = prefix, most_characters, stages
-        self.offsets, self.ids = frozen(offsets, np.uint32), frozen(ids, np.uint32)
+        self.offsets, self.ids = frozen(offsets), frozen(ids)
         self.scores = None if scores is None else frozen(scores, np.float64)
-        self.byte_ids = None if byte_ids is None else frozen(byte_ids, np.uint32)
+        self.byte_ids = None if byte_ids is None else frozen(byte_ids)
         self.core = PieceModel(
             kind, blob, self.offsets, self.ids, unknown, prefix.encode(), most_characters,
             self.scores, self.byte_ids, tuple(_core_stage(*stage) for stage in stages),
