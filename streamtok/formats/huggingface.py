@@ -95,7 +95,11 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     with errors_at(file.position):
         found = found_texts([*tokens.special, *tokens.added], tokens.flags, normalizer)
     if isinstance(model, PieceFile):
-        encoder = _of_pieces(file, model, cutting, decoding, tokens, normalizer)
+        position = file["pre_tokenizer"].position
+        decoding = piece_decoding(decoding, file["decoder"], model, found)
+        vocabulary, pattern, steps = piece_cutting(model, cutting, decoding, position)
+        second = _normalizer_of(steps, position)
+        encoder = _Encoder(vocabulary, pattern, normalizer, second, decoding)
     else:
         encoder = _of_merges(file, model, cutting, decoding, tokens, found, normalizer)
     with errors_at(file.position):
@@ -120,22 +124,6 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     )
     encoding.definition.model_settings = settings
     return encoding
-
-
-def _of_pieces(
-    file: JsonValue,
-    model: PieceFile,
-    cutting: PreTokenizer,
-    decoding: Decoding,
-    tokens: AddedTokens,
-    normalizer: Normalizer,
-) -> _Encoder:
-    """The encoder for WordPiece, WordLevel and Unigram."""
-    position = file["pre_tokenizer"].position
-    added = [*tokens.special, *tokens.added]
-    decoding = piece_decoding(decoding, file["decoder"], model, added)
-    vocabulary, pattern, steps = piece_cutting(model, cutting, decoding, position)
-    return _Encoder(vocabulary, pattern, normalizer, _normalizer_of(steps, position), decoding)
 
 
 def _of_merges(
