@@ -319,7 +319,7 @@ class StreamEncoder(FastStreamEncoder):
                 "stream with other settings"
             )
         if self._trace is None and is_prompt == (self._tail.finder is not None):
-            self._adopt(body[32:])
+            self._tail.setstate(body[32:])
             return
         definition = self._encoding.definition
         tail = (
@@ -337,24 +337,19 @@ class StreamEncoder(FastStreamEncoder):
             self.setstate(state)
             return
         allowed, disallowed, errors = policy
-        sets: list[Any] = [x if isinstance(x, str) else set(x) for x in (allowed, disallowed)]
         other = StreamEncoder(
             self._encoding,
-            allowed_special=sets[0],
-            disallowed_special=sets[1],
+            allowed_special=allowed,
+            disallowed_special=disallowed,
             errors=errors,
             add_special_tokens=self._template != NO_TEMPLATE,
         )
         other.setstate(state)
-        self._adopt(other._reserve())
+        self._tail.setstate(other._reserve())
 
     def _reserve(self) -> bytes:
-        """The tail reserve as plain data, for `_adopt`."""
+        """The tail reserve as plain data."""
         return self._tail.getstate()
-
-    def _adopt(self, reserve: bytes) -> None:
-        """Continue with the reserve of another stream, which may have other settings."""
-        self._tail.setstate(reserve)
 
     def __getstate__(self) -> object:
         settings = *self._settings, self._template != NO_TEMPLATE
