@@ -66,11 +66,6 @@ class BytesTaken(NamedTuple):
 NO_BYTES_YET = BytesTaken()
 
 
-def _n_bytes(text: str) -> int:
-    """The encoded size of a repaired text in bytes."""
-    return len(text.encode("utf-8", "surrogateescape"))
-
-
 def characters_of(
     before: BytesTaken, chunk: Text, final: bool, errors: str, odd: list[Odd] | None = None
 ) -> tuple[BytesTaken, str]:
@@ -233,7 +228,7 @@ class SourceText(NamedTuple):
                 weights[index] = n_bytes
                 dropped += index + 1, index + 2
         units = np.cumsum(np.insert(np.delete(weights, dropped), 0, 0))
-        end = [_n_bytes(self.text)]
+        end = [utf8_size(self.text)]
         return np.concatenate([np.delete(begins, dropped), end]), units
 
     def forget(self, before: int) -> SourceText:
@@ -242,7 +237,7 @@ class SourceText(NamedTuple):
             return self
         alone = SourceText(text=self.text)
         n = int(alone.in_unit(np.array([(before - self.at,) * 2]), "character")[0, 0])
-        at = self.at + _n_bytes(self.text[:n])
+        at = self.at + utf8_size(self.text[:n])
         units = [int(self.in_unit(np.array([(at, at)]), unit)[0, 0]) for unit in UNITS]
         odd = tuple(one for one in self.odd if one.at >= at)
         base = units[0], units[1], units[2]
