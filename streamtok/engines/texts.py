@@ -89,7 +89,8 @@ class TextEncoder:
         if max_tokens is not None:
             budget = check_budget("max_tokens", max_tokens)
             template = self.template if add_special_tokens else NO_TEMPLATE
-            return self._first(text, matcher, errors, budget, template)
+            tail = self.engine.tail(matcher, errors, template)
+            return first_ids(text_view(text), tail, budget)
         if num_threads != 1 or (output is COUNT and size_of(text) >= LARGE):
             ids = self._encode_large(text, matcher, errors, output, num_threads)
         else:
@@ -183,16 +184,12 @@ class TextEncoder:
             return self._work_list([text], matcher, errors, output, n_threads, cuts).result()
         return self.engine.encode(text, matcher, errors, output)
 
-    def _first(
-        self, text: Text, matcher: SpecialMatcher, errors: str, budget: int, template: Template
-    ) -> list[int]:
-        """The first `budget` ids, or all if there are fewer. Reads little more text than needed."""
-        tail = self.engine.tail(matcher, errors, template)
-        return first_ids(text_view(text), tail, budget)
-
 
 def first_ids(whole: Any, tail: Tail, budget: int) -> list[int]:
-    """The first `budget` ids of a text or a Prompt, or all if there are fewer. tail: a new one."""
+    """The first `budget` ids of a text or a Prompt, or all if there are fewer. tail: a new one.
+
+    Reads little more text than needed.
+    """
     ids: list[int] = []
     stop, is_end = 0, False
     while len(ids) < budget and not is_end:

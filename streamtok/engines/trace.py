@@ -77,7 +77,11 @@ class Tracer:
         ids, core_spans = tail.encode(chunk, final, ID_SPANS, limit)
         changer = tail.changer
         source = fed_source(trace.source, chunk, final, errors)
-        core_spans = self._spans(ids, core_spans, reached)
+        # From here on, the span of each id in the core's text, in bytes.
+        if self._sizes is None:
+            core_spans = np.ascontiguousarray(core_spans[:, 1:])
+        else:
+            core_spans = self._sizes.spans(ids, core_spans, reached)
         added = NO_TEMPLATE
         if self._template != NO_TEMPLATE:
             begin, end = self._template
@@ -113,9 +117,3 @@ class Tracer:
                 )  # fmt: skip
         trace = Trace(source.forget(low), tuple(held), tuple(spans_held), pending)
         return given, spans, trace
-
-    def _spans(self, ids: IdArray, core_spans: Offsets, reached: int) -> Offsets:
-        """The span of each id in the core's text, in bytes."""
-        if self._sizes is None:
-            return np.ascontiguousarray(core_spans[:, 1:])
-        return self._sizes.spans(ids, core_spans, reached)
