@@ -68,8 +68,7 @@ class Prefixes:
             is_end = source.is_end(position + step)
             piece = source.at(position, position + step)
             given = tail.tokens_out
-            found = feed(tail, piece, is_end, COUNT, self._offset)
-            tokens = given + found
+            tokens = given + feed(tail, piece, is_end, COUNT, self._offset)
             if tokens > budget:
                 if step <= _SMALL_STEP or len(piece) <= _SMALL_STEP:
                     self._snapshots.append(_Snapshot(position, given, before))
@@ -93,33 +92,32 @@ class Prefixes:
         high = self.stop - 1
         while high > above:
             low = max(high - _BLOCK, above)
-            text = self._source.text_at(low - 3 if low >= self._start + 3 else low, high + 4)
             base = low - 3 if low >= self._start + 3 else low
+            text = self._source.text_at(base, high + 4)
             found = character_ends(text, low - base, high - base)
             yield from (base + end for end in reversed(found) if base + end > low)
             high = low
 
     def count(self, stop: int) -> int:
         """The number of ids of the text up to `stop`, encoded by itself."""
-        snapshot = self._snapshot_before(stop)
-        piece = self._source.at(snapshot.position, stop)
-        found = feed(snapshot.tail.copy(), piece, True, COUNT)
+        snapshot, found = self._encoded(stop, COUNT)
         return snapshot.tokens + found
 
     def ends_token(self, stop: int) -> bool:
         """Whether the text up to `stop` consists of the first tokens of the whole text."""
-        snapshot = self._snapshot_before(stop)
-        piece = self._source.at(snapshot.position, stop)
-        ids = feed(snapshot.tail.copy(), piece, True, LIST)
+        snapshot, ids = self._encoded(stop, LIST)
         own = b"".join(map(self._token_bytes, ids))
         if self._after is None or self._after.snapshot is not snapshot:
             self._after = _TokensAfter(self._token_bytes, self._source, snapshot)
         return self._after.has_end(own)
 
-    def _snapshot_before(self, stop: int) -> _Snapshot:
+    def _encoded(self, stop: int, output: Output[Result]) -> tuple[_Snapshot, Result]:
+        """The last snapshot before `stop`, and the ids from there to the end of the prefix."""
         while self._snapshots[-1].position > stop:
             self._snapshots.pop()
-        return self._snapshots[-1]
+        snapshot = self._snapshots[-1]
+        piece = self._source.at(snapshot.position, stop)
+        return snapshot, feed(snapshot.tail.copy(), piece, True, output)
 
 
 class _TokensAfter:
@@ -160,11 +158,10 @@ def feed(tail: Tail, piece: Any, final: bool, output: Output[Result], offset: in
     offset: bytes of the text before the stream, for errors.
     """
     try:
-        result: Result = tail.encode(piece, final, output, NO_LIMIT)
+        return tail.encode(piece, final, output, NO_LIMIT)
     except UnicodeDecodeError as error:
         raise UnicodeDecodeError(
             error.encoding, error.object, offset + error.start, offset + error.end, error.reason
         ) from None
     except DisallowedSpecialError as refused:
         raise DisallowedSpecialError(offset + refused.offset, refused.text) from None
-    return result
