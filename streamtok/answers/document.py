@@ -9,6 +9,7 @@ no longer clean. A prompt is cut only inside spans of text. If an encoding has n
 from __future__ import annotations
 
 import bisect
+import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +28,7 @@ __all__ = ["Change", "Document"]
 
 _NEAR = 4  # for this many last blocks, totals are computed from the end
 _BLOCK = 1024  # approximate characters of a block, which one typed letter encodes again
+_CHARACTERS = operator.attrgetter("text")  # of totals
 
 
 class Change(NamedTuple):
@@ -219,8 +221,8 @@ class Document:
         totals = self._totals
         while totals[-1].text < max(stop, 1):
             totals.append(totals[-1].moved(self._blocks[len(totals) - 1 : len(totals)], 1))
-        first = bisect.bisect_left(totals, start, 1, key=_text_of) - 1
-        return first, max(bisect.bisect_left(totals, stop, 1, key=_text_of), first + 1)
+        first = bisect.bisect_left(totals, start, 1, key=_CHARACTERS) - 1
+        return first, max(bisect.bisect_left(totals, stop, 1, key=_CHARACTERS), first + 1)
 
     def _context(self, first: int, last: int) -> tuple[Any, Any]:
         """The text before and after these blocks that a cut can depend on."""
@@ -280,10 +282,6 @@ class Document:
         return _Block(text, ids, len(str(text).encode("utf-8", "surrogatepass")))
 
 
-def _text_of(totals: _Totals) -> int:
-    return totals.text
-
-
 def _joined(parts: list[IdArray]) -> IdArray:
     return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
@@ -294,9 +292,6 @@ def _change(first: int, old: IdArray, new: IdArray) -> Change:
     differs = np.flatnonzero(old[:shortest] != new[:shortest])
     same = int(differs[0]) if len(differs) else shortest
     rest = shortest - same
-    if rest:
-        differs = np.flatnonzero(old[len(old) - rest :] != new[len(new) - rest :])
-        at_end = rest - 1 - int(differs[-1]) if len(differs) else rest
-    else:
-        at_end = 0
+    differs = np.flatnonzero(old[len(old) - rest :] != new[len(new) - rest :])
+    at_end = rest - 1 - int(differs[-1]) if len(differs) else rest
     return Change(first + same, len(old) - same - at_end, new[same : len(new) - at_end].tolist())
