@@ -91,12 +91,10 @@ class StoppingDecoder(StreamDecoder):
 
     def _held_from(self, text: str, limit: int) -> int:
         """The first offset before `limit` where a stop string may begin; otherwise `limit`."""
-        at = max(len(text) - self._longest + 1, 0)
-        while at < limit:
+        for at in range(max(len(text) - self._longest + 1, 0), limit):
             rest = text[at:]
             if any(len(rest) < len(stop) and stop.startswith(rest) for stop in self._stops):
                 return at
-            at += 1
         return limit
 
     def decode_bytes(self, ids: Any, final: bool = False) -> bytes:
