@@ -85,9 +85,7 @@ class StreamEncoder(FastStreamEncoder):
         pattern has no tables.
         """
         check_policy(errors)
-        if max_pending is None:
-            max_pending = DEFAULT_MAX_PENDING
-        self.max_pending = max_pending
+        self.max_pending = DEFAULT_MAX_PENDING if max_pending is None else max_pending
         if not isinstance(allowed_special, str):
             allowed_special = frozenset(allowed_special)
         if disallowed_special is None:
@@ -98,8 +96,7 @@ class StreamEncoder(FastStreamEncoder):
         self._settings = (allowed_special, disallowed_special, errors)
         # An empty template is the same as none, even in saved states.
         self._template = encoding.definition.template if add_special_tokens else NO_TEMPLATE
-        matcher = encoding.definition.specials.matcher(allowed_special, disallowed_special)
-        self.matcher = matcher
+        self.matcher = encoding.definition.specials.matcher(allowed_special, disallowed_special)
         self._go_on(self._new_tail())
 
     def _new_tail(self) -> Tail:
