@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import operator
 import os
 import sys
@@ -50,7 +49,9 @@ class WriterThread:
                 self._changed.wait()
             self._raise()
             if self._thread is None:
-                self._start()
+                self._is_closing = False
+                self._thread = Helper(self._run)
+                self._has_thread = self._thread.begin()
             if not self._has_thread:
                 job()
                 return
@@ -58,11 +59,6 @@ class WriterThread:
             self._size += size
             if self._size > min(self._limit, _WORTH_WAKING):
                 self._changed.notify_all()
-
-    def _start(self) -> None:
-        self._is_closing = False
-        self._thread = Helper(self._run)
-        self._has_thread = self._thread.begin()
 
     def wait(self) -> None:
         """Return when all jobs are done. Raises the exception of a failed job."""
@@ -253,7 +249,7 @@ def map_in_threads(
         return [function(item) for item in items]
     results: dict[int, Result] = {}
     errors: dict[int, BaseException] = {}
-    left = collections.deque(range(1, len(items)))
+    left = deque(range(1, len(items)))
     here = threading.get_ident()
 
     def call(i: int) -> None:
