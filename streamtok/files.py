@@ -305,7 +305,7 @@ class PartFile:
                 raise
             if mode is not None:
                 with contextlib.suppress(OSError):
-                    _change_mode(self._fd, self._part, mode)
+                    os.chmod(self._fd if os.chmod in os.supports_fd else self._part, mode)
 
     def _reopen(self) -> int:
         try:
@@ -454,10 +454,8 @@ class PartFile:
 
     def discard(self) -> None:
         """Close and remove the hidden file. Does nothing after `publish`. Raises nothing."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            with contextlib.suppress(OSError):
-                os.close(fd)
+        with contextlib.suppress(OSError):
+            self.close()
         with contextlib.suppress(OSError):
             os.remove(self._part)
         _unpublished.discard(self._part)
@@ -576,13 +574,6 @@ def named(path: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), path) from error
-
-
-def _change_mode(fd: int, path: str, mode: int) -> None:
-    if hasattr(os, "fchmod"):
-        os.fchmod(fd, mode)
-    else:
-        os.chmod(path, mode)
 
 
 def write_all(fd: int, data: bytes | memoryview, name: str) -> None:
