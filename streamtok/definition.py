@@ -9,7 +9,7 @@ from ._core.encode import Decoder, Encoder, Scanner, TokenTable
 from .engines.model_settings import NO_SETTINGS, ModelSettings
 from .engines.plain import PlainEngine
 from .engines.rules import NO_RULES, TextRules
-from .engines.template import NO_TEMPLATE, Template
+from .engines.template import Template
 from .engines.texts import TextEncoder
 from .engines.token_sizes import TokenSizes
 from .engines.trace import Tracer
@@ -40,7 +40,7 @@ class Definition:
         special_tokens: Mapping[str, int],
         rules: TextRules,
         template: Template,
-        control_tokens: Iterable[str] | None = None,
+        control_tokens: Iterable[str] | None,
     ) -> None:
         """Arguments and errors as for `Encoding`."""
         self.name = name
@@ -174,7 +174,7 @@ class Definition:
 
         return match_spans(self.pat_str, text)
 
-    def tracer(self, errors: str, template: Template = NO_TEMPLATE) -> Tracer:
+    def tracer(self, errors: str, template: Template) -> Tracer:
         """A tracer of the spans of text that the ids of a stream came from."""
         sizes = self.token_sizes if self.vocabulary.model is None else None
         return Tracer(sizes, errors, template)

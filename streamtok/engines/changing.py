@@ -21,12 +21,12 @@ from ..normalizers import Normalizer
 from ..normalizers.elements import MOST_CARING, Elements
 from .plain import CoreEngine
 from .rules import TextRules, TokenFlags
-from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from .._core.encode import Encoder
+    from .template import Template
 
 __all__ = ["ChangingEngine", "can_overlap", "changes_text", "flag_bits", "is_in_word"]
 
@@ -154,7 +154,7 @@ class ChangingEngine(CoreEngine):
         self,
         matcher: SpecialMatcher,
         errors: str,
-        template: Template = NO_TEMPLATE,
+        template: Template,
         finder: object = None,
     ) -> Tail:
         return Tail(self.encoder, matcher, errors, *template, self.rules(matcher), finder)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._core.encode import ChangeRules, Encoder, Tail, TokenSet
-from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
     from .._core.encode import Output, SpecialMatcher
     from .._types import Text
     from .protocol import Result
+    from .template import Template
 
 __all__ = ["CoreEngine", "PlainEngine"]
 
@@ -50,7 +50,7 @@ class PlainEngine(CoreEngine):
         self,
         matcher: SpecialMatcher,
         errors: str,
-        template: Template = NO_TEMPLATE,
+        template: Template,
         finder: object = None,
     ) -> Tail:
         return Tail(self.encoder, matcher, errors, *template, finder=finder)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .template import NO_TEMPLATE, Template
-
 if TYPE_CHECKING:
     from .._core.encode import ChangeRules, Output, SpecialMatcher, Tail
     from .._types import Text
+    from .template import Template
 
 __all__ = ["NO_LIMIT", "Engine"]
 
@@ -41,7 +40,7 @@ class Engine(Protocol):
         self,
         matcher: SpecialMatcher,
         errors: str,
-        template: Template = NO_TEMPLATE,
+        template: Template,
         finder: object = None,
     ) -> Tail:
         """A new stream in the core, with the ids of `template` before and after its own.
