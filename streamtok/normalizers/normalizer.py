@@ -45,21 +45,21 @@ class Normalizer:
     'a—b'
     """
 
-    __slots__ = ("_steps", "growth", "spec")
+    __slots__ = ("growth", "spec", "steps")
 
     def __init__(self, steps: Iterable[Step] = ()) -> None:
         """Raises ValueError for steps that could make a text more than MOST_GROWTH times as long.
 
         `growth` is the maximum number of bytes that one byte of a segment becomes.
         """
-        self._steps: Sequence[Step] = tuple(steps)
-        self.spec: tuple[Any, ...] = tuple(step.spec for step in self._steps)
-        self.growth = growth_of([step.growth for step in self._steps])
+        self.steps: Sequence[Step] = tuple(steps)
+        self.spec: tuple[Any, ...] = tuple(step.spec for step in self.steps)
+        self.growth = growth_of([step.growth for step in self.steps])
         if self.growth > MOST_GROWTH:
-            index, worst = max(enumerate(self._steps), key=lambda item: growth_of([item[1].growth]))
+            index, worst = max(enumerate(self.steps), key=lambda item: growth_of([item[1].growth]))
             raise ValueError(
                 f"a text could grow by a factor of {self.growth:.4g}, and at most {MOST_GROWTH} is "
-                f"allowed: of the {len(self._steps)} steps, number {index + 1}, "
+                f"allowed: of the {len(self.steps)} steps, number {index + 1}, "
                 f"{shortened(reprlib.repr(worst.spec))}, adds the most, "
                 f"a factor of {growth_of([worst.growth]):.4g}"
             )
@@ -76,7 +76,7 @@ class Normalizer:
         return Normalizer.from_spec, (self.spec,)
 
     def __bool__(self) -> bool:
-        return bool(self._steps)
+        return bool(self.steps)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Normalizer) and self.spec == other.spec
@@ -102,11 +102,6 @@ class Normalizer:
                 )
         return found
 
-    @property
-    def steps(self) -> Sequence[Step]:
-        """The steps, in order."""
-        return self._steps
-
     def normalize(self, text: str, is_first: bool = True) -> str:
         """The result for a whole segment. is_first: whether it is the first of its stream."""
         return self.apply(text, BEGIN | FIRST * is_first | END)
@@ -116,6 +111,6 @@ class Normalizer:
 
         Nothing is remembered between calls, so a text must begin and end at borders of all steps.
         """
-        for step in self._steps:
+        for step in self.steps:
             text = step.apply(text, where)
         return text
