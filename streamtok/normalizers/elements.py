@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .normalizer import Normalizer
-    from .step import Ranges, Step
+    from .step import Interest, Ranges, Step
 
 __all__ = ["MOST_CARING", "CodePoints", "Element", "Elements", "Row"]
 
@@ -55,8 +55,8 @@ class Element(NamedTuple):
 class CodePoints:
     """A set of code points, from ranges that may overlap."""
 
-    def __init__(self, *parts: Ranges) -> None:
-        self.ranges = joined(one for ranges in parts for one in ranges)
+    def __init__(self, ranges: Ranges) -> None:
+        self.ranges = joined(ranges)
         self._firsts = [low for low, _ in self.ranges]
 
     def __contains__(self, char: str) -> bool:
@@ -67,9 +67,8 @@ class CodePoints:
 class _StepContext:
     """A step, and the characters whose neighbours matter to it."""
 
-    def __init__(self, step: Step, bit: int) -> None:
+    def __init__(self, step: Step, interest: Interest, bit: int) -> None:
         """bit: 0 if the step is not context-sensitive."""
-        interest = step.interest()
         self.apply = step.apply
         self.bit = bit
         self.holds, self.joins = CodePoints(interest.holds), CodePoints(interest.joins)
@@ -94,7 +93,7 @@ class Elements:
             )
         bits = iter(1 << number for number in range(MOST_CARING))
         self._steps = [
-            _StepContext(step, next(bits) if one.has_neighbours else 0)
+            _StepContext(step, one, next(bits) if one.has_neighbours else 0)
             for step, one in zip(steps, interests, strict=True)
         ]
         self._n_first = len(first.steps) if second else len(steps)
@@ -102,12 +101,12 @@ class Elements:
         self.asks_for_end = any(one.at_end for one in interests)
         self.joins_any = any(one.joins_any for one in interests)
         # Characters that may change, join the text before them, or hold any text after them.
-        self.learned = CodePoints(
-            *(one.changes for one in interests),
-            *(one.joins for one in interests),
-            *(one.joins_any for one in interests),
-            *(one.holds_any for one in interests),
-        ).ranges
+        self.learned = joined(
+            span
+            for one in interests
+            for ranges in (one.changes, one.joins, one.joins_any, one.holds_any)
+            for span in ranges
+        )
         # For each context-sensitive step, the characters that hold.
         self.holds = [one.holds for one in interests if one.has_neighbours]
 
