@@ -45,7 +45,7 @@ def read_charsmap(data: bytes, longest: int, is_whole: bool = False) -> dict[str
     for _ in range(longest):
         if not len(bases):
             break
-        if len(bases) and int((bases | 0xFF).max()) >= len(units):
+        if int((bases | 0xFF).max()) >= len(units):
             raise ValueError("a node's children are after the end of the trie")
         first = np.searchsorted(parents, bases, "left")
         counts = np.searchsorted(parents, bases, "right") - first

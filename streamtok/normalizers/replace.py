@@ -74,8 +74,6 @@ class ReplaceRuns(Step):
         return Interest(self._members, self._members, self._members)
 
     def apply(self, text: str, where: int) -> str:
-        if self._least == 1:
-            return self._run.sub(lambda run: self.new, text)
         return self._run.sub(lambda run: self.new if len(run[0]) >= self._least else run[0], text)
 
 
