@@ -41,7 +41,7 @@ from .._core.encode import text_bytes
 from ..errors import StreamtokError
 from ..prompts import Control, Prompt
 from ..view.guard import Application, Message, Receive, Scope, Send, cross_site, is_local
-from ..view.questions import Bodies, Q, Refused, answer_body, json_response, message_of, response_of
+from ..view.questions import Bodies, Q, Refused, answer_body, message_of, response_of
 from .counters import HttpCounters
 from .listening import reserve_descriptors
 from .server import DEFAULT_GRACE, DEFAULT_MAX_CONNECTIONS, DEFAULT_PORT, announced
@@ -169,11 +169,9 @@ class HttpApp:
             try:
                 async with self._bodies.read(request) as body:
                     if len(body) <= _SMALL:
-                        return json_response(answer_body(kind, answer, body, errors))
+                        return answer_body(kind, answer, body, errors)
                     async with self._turns:
-                        return json_response(
-                            await run_in_threadpool(answer_body, kind, answer, body, errors)
-                        )
+                        return await run_in_threadpool(answer_body, kind, answer, body, errors)
             except Refused as error:
                 return _error(error.status, str(error))
             except ClientDisconnect:

@@ -85,8 +85,8 @@ def endpoint(
     async def asked(request: Request) -> Response:
         try:
             async with bodies.read(request) as body:
-                return json_response(
-                    await run_in_threadpool(answer_body, kind, kind.answer, body, convert=convert)
+                return await run_in_threadpool(
+                    answer_body, kind, kind.answer, body, convert=convert
                 )
         except Refused as error:
             return response_of({"error": str(error)}, error.status)
@@ -109,8 +109,8 @@ def answer_body(
     body: bytes | bytearray,
     errors: str = "strict",
     convert: Convert | None = None,
-) -> bytes:
-    """Answer the question in a body, as JSON. Raises Refused, and the exceptions of `answer`.
+) -> Response:
+    """Answer the question in a body. Raises Refused, and the exceptions of `answer`.
 
     kind: a `msgspec.Struct` of the fields that the body must have. errors: policy for bytes
     that are not UTF-8. convert: makes the values of types that JSON does not have.
@@ -125,19 +125,11 @@ def answer_body(
         raise Refused(str(error)) from None
     except (ValueError, RecursionError):
         raise Refused("the body is not JSON") from None
-    return _json(answer(question))
+    return response_of(answer(question))
 
 
 def response_of(value: Answer, status: int = 200) -> Response:
     """A response with this value as JSON."""
-    return json_response(_json(value), status)
-
-
-def json_response(data: bytes, status: int = 200) -> Response:
-    """A response with this JSON."""
-    return Response(data, status, media_type="application/json")
-
-
-def _json(value: Answer) -> bytes:
     # ASCII, because UTF-8 cannot encode a lone surrogate.
-    return json.dumps(value, separators=(",", ":")).encode()
+    data = json.dumps(value, separators=(",", ":"))
+    return Response(data, status, media_type="application/json")
