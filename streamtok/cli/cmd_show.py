@@ -85,7 +85,8 @@ class _Feed:
             if stopped is None:  # otherwise the signal came in the middle of a character
                 raise
         finally:
-            self._end_line()
+            if self._is_inside_line:
+                write_lines([""])
         if not (self._args.quiet or self._args.json):
             say(f"{self._tokens:,} tokens of {shown(self._encoding.name)}")
         if stopped is not None:
@@ -120,11 +121,6 @@ class _Feed:
             if not self._is_inside_line:
                 parts.append("\n")
         write_bytes("".join(parts).encode(), at_once=True)
-
-    def _end_line(self) -> None:
-        if self._is_inside_line:
-            self._is_inside_line = False
-            write_lines([""])
 
 
 def _json_line(one: PlacedToken) -> str:
