@@ -79,7 +79,7 @@ class Server:
         self._max_connections = max_connections
         self._clients: set[Client] = set()
         self._all_gone = asyncio.Event()
-        self._server: asyncio.Server | None = None
+        self._server: asyncio.Server  # from `_listen`
         self._path: str | None = None
         self._inode: tuple[int, int] | None = None
 
@@ -88,8 +88,7 @@ class Server:
         """HOST:PORT of each TCP socket, or the path of the Unix socket."""
         if self._path is not None:
             return [self._path]
-        sockets = self._server.sockets if self._server is not None else ()
-        return [format_host_port(*sock.getsockname()[:2]) for sock in sockets]
+        return [format_host_port(*sock.getsockname()[:2]) for sock in self._server.sockets]
 
     @property
     def port(self) -> int:
@@ -119,8 +118,7 @@ class Server:
         if self._path is not None:  # before the system can reuse the inode
             remove_unix(self._path, self._inode)
             self._inode = None
-        if self._server is not None:
-            self._server.close()
+        self._server.close()
         await asyncio.sleep(0)  # so that clients accepted just now are included
         for client in self._clients:
             client.hasten()
