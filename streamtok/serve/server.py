@@ -235,7 +235,7 @@ async def _run(
         with contextlib.suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(getattr(signal, name), heard)
     server = await serve(encoding, **settings)
-    async with contextlib.AsyncExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         try:
             addresses, counters = server.addresses, server.counters
             stack.enter_context(announced(addresses, counters, metrics, on_ready))
