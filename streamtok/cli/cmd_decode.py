@@ -108,13 +108,11 @@ def run(args: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         is_quiet = args.output == "-" and is_terminal(sys.stdout)
         add = stack.enter_context(read_bar(is_quiet, "decoding", args.files))
-        output = None
         decoder: StreamDecoder | None = None
-        first: Encoding | None = None
         for source in _sources(given, plans):
             encoding = _encoding(args, source)
             chosen = _format(args, source, encoding)
-            if first is None or decoder is None:
+            if decoder is None:
                 first, decoder = encoding, encoding.stream_decoder()
                 output = open_output(args.output)
                 stack.enter_context(output)
@@ -123,7 +121,6 @@ def run(args: argparse.Namespace) -> int:
                     f"{input_name(source.file)} holds ids of {encoding.name}, but "
                     f"{input_name(given[0])} ids of {first.name}: decode them one by one"
                 )
-            assert output is not None
             for data in _decoded(args, source, encoding, chosen, decoder, add):
                 output.write(data)
     return 0
