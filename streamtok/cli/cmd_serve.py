@@ -41,6 +41,7 @@ def add_parser(subparsers: Any) -> None:
         "--unix-mode OCTAL",
         "permissions of that socket, such as 660 for its group (default: 600)",
         parse_mode,
+        0o600,
     )
     web = parser.add_argument_group("HTTP")
     add_option(
@@ -157,12 +158,12 @@ def run(args: argparse.Namespace) -> int:
                     **encoding_options.text_settings(args),
                 )
             return 0
-        if args.unix_mode is not None and args.unix is None:
+        if "unix_mode" in given and args.unix is None:
             raise Misused("--unix-mode needs --unix")
         return serve.run(
             encoding,
             path=args.unix,
-            mode=0o600 if args.unix_mode is None else args.unix_mode,
+            mode=args.unix_mode,
             format=args.format,
             **settings,
             **encoding_options.stream_settings(args),
