@@ -53,7 +53,7 @@ class ShortHelp(argparse.Action):
         formatter.start_section(title)
         formatter.add_arguments(chosen)
         formatter.end_section()
-        example = (parser.epilog or "\n").splitlines()[1]
+        example = str(parser.epilog).splitlines()[1]
         formatter.add_text(f"example: {example.strip()}")
         formatter.add_text(f"{parser.prog} --help has all options and examples.")
         print(formatter.format_help(), end="")

@@ -26,7 +26,7 @@ def add_command(
     name: str,
     function: Callable[[argparse.Namespace], int],
     text: str,
-    examples: Sequence[str] = (),
+    examples: Sequence[str],
 ) -> argparse.ArgumentParser:
     """Add the subcommand `name`, described by `text`. `function` runs it and returns its exit code.
 
@@ -37,7 +37,7 @@ def add_command(
         name,
         help=text,
         description=f"{text[0].upper()}{text[1:]}.",
-        epilog=f"examples:\n{lines}" if lines else None,
+        epilog=f"examples:\n{lines}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         add_help=False,
