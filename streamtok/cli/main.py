@@ -28,7 +28,6 @@ from .messages import (
     describe,
     flush_stdout,
     forget_stdout,
-    joined,
     say,
     shown,
 )
@@ -89,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             complain(f"{error} (try: {args.parser.prog} --help)")
             return 2
         except PlanError as error:
-            complain(joined(error) + _then(args))
+            complain("; ".join(str(error).splitlines()) + _then(args))  # a line for each part
         except (Refused, StreamtokError) as error:
             complain(str(error))
         except OSError as error:

@@ -31,11 +31,6 @@ def input_name(name: str) -> str:
     return "standard input" if name == "-" else shown(name)
 
 
-def output_name(name: str) -> str:
-    """The name of an output, for messages; "-" is standard output."""
-    return "standard output" if name == "-" else shown(name)
-
-
 def describe(error: OSError) -> str:
     """A message about an error: its file, if any, the problem and, if possible, what to do."""
     what = error.strerror or str(error)
@@ -51,11 +46,6 @@ def describe(error: OSError) -> str:
     return f"{shown(path)}: {what}"
 
 
-def joined(error: Exception) -> str:
-    """The message of an error, which may have a line for each failed part, as a single line."""
-    return "; ".join(str(error).splitlines())
-
-
 def say(text: str, prefix: str = "streamtok: ") -> None:
     """Write a line to standard error. Raises nothing."""
     with contextlib.suppress(OSError, AttributeError):  # it may be closed
@@ -65,7 +55,7 @@ def say(text: str, prefix: str = "streamtok: ") -> None:
 
 def complain(text: str) -> None:
     """Write an error message as one line. Raises nothing."""
-    say(" ".join(text.split("\n")), prefix="streamtok: error: ")
+    say(text.replace("\n", " "), prefix="streamtok: error: ")
 
 
 def print_now(text: object) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from ..jobs.sinks.outputs import check_output, descriptor_of
 from ..jobs.stores import places
 from ..jobs.stores.urls import is_url
-from .messages import Refused, input_name, output_name, shown
+from .messages import Refused, input_name, shown
 
 _STDIN, _STDOUT = 0, 1
 
@@ -33,8 +33,9 @@ def refuse_inputs(outputs: Iterable[str], inputs: Iterable[str]) -> None:
     for path in outputs:
         for key in _identities(path, _STDOUT):
             if key in read:
+                name = "standard output" if path == "-" else shown(path)
                 raise Refused(
-                    f"{output_name(path)} is also an input ({read[key]}), which writing would "
+                    f"{name} is also an input ({read[key]}), which writing would "
                     "destroy: give another output"
                 )
         if descriptor_of(path) is None:
