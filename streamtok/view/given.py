@@ -38,8 +38,7 @@ def read_given(path: str) -> Given:
             if len(data) > _WHOLE:
                 break
     is_whole = len(data) <= _WHOLE
-    data = data if is_whole else data[:_START]
-    text = data.decode("utf-8", "replace")
+    text = data[: _WHOLE if is_whole else _START].decode("utf-8", "replace")
     if not is_whole:
         text = text.rstrip("\ufffd")
     return Given(name, text, is_whole, data.startswith(text.encode()))
