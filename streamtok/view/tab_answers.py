@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
 from .._core.encode import text_bytes
 from ..answers.views import vocabulary_view
@@ -149,7 +149,7 @@ class ChatQuestion(Struct):
             "encoding": encoding.name,
             "template": template.name,
             "roles": template.roles,
-            "turns": [{"role": turn.role, "content": turn.content} for turn in turns],
+            "turns": to_builtins(turns),
             "prompt": tokens(*encoding.encode_with_offsets(prompt)),
             "str": tokens(*encoding.encode_with_offsets(str(prompt), allowed_special="all")),
         }
