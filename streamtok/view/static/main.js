@@ -33,9 +33,8 @@ class Page {
       $(id).addEventListener("change", () => this.onSettings());
     }
     window.addEventListener("hashchange", () => this.onHash());
-    for (const [id, save] of [["save-html", saveHtml], ["save-image", saveImage]]) {
-      onClick(id, () => this.save(save));
-    }
+    onClick("save-html", () => this.save(saveHtml));
+    onClick("save-image", () => this.save(saveImage));
     const nav = document.querySelector("nav");
     // Mark the sides on which tabs are scrolled out of view.
     const sayMore = () => {
@@ -81,7 +80,7 @@ class Page {
 
   async save(save) {
     try {
-      await save(this.shown.panel, `${$("encoding").value}, special tokens: ${$("special").selectedOptions[0].text}`);
+      await save(this.shown.panel, `${this.encoding}, special tokens: ${$("special").selectedOptions[0].text}`);
       this.settle();
     } catch (error) {
       this.fail(`Nothing was saved: ${error.message}`);

@@ -78,8 +78,8 @@ export class StreamTab extends Tab {
     const { at, last, lanes } = this;
     const seen = lanes.chunks.slice(0, at);
     const chunk = seen.at(-1);
-    const naive = seen.flatMap((one) => one.naive.map((token) => ({ token, chunk: one })));
-    const exact = seen.flatMap((one) => one.exact.map((token) => ({ token, chunk: one })));
+    const [naive, exact] = ["naive", "exact"].map((lane) => (
+      seen.flatMap((one) => one[lane].map((token) => ({ token, chunk: one })))));
     // Mark the tokens of the last chunk as new.
     const isNew = (one) => (one.chunk === chunk ? "new" : "");
     const draw = (list, lane, box) => {
