@@ -52,17 +52,13 @@ def make_app(
     >>> type(app).__name__
     'Guard'
     """
-    names = list_encoding_names()
-    own: dict[str, Encoding] = {}
     if isinstance(encoding, str):
-        get_encoding(encoding)
-        first = encoding
-    else:
-        first = encoding.name
-        if first in names and get_encoding(first) is not encoding:
-            first = f"{first} (given)"
-        if first not in names:
-            own[first] = encoding
+        encoding = get_encoding(encoding)
+    names = list_encoding_names()
+    first = encoding.name
+    if first in names and get_encoding(first) is not encoding:
+        first = f"{first} (given)"
+    own = {} if first in names else {first: encoding}
     about = {
         "version": __version__,
         "encodings": [*own, *names],
