@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -108,9 +109,10 @@ def run(args: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         is_quiet = args.output == "-" and is_terminal(sys.stdout)
         add = stack.enter_context(read_bar(is_quiet, "decoding", args.files))
+        load = functools.cache(encoding_options.load_encoding)  # once for all parts of a job
         decoder: StreamDecoder | None = None
         for source in _sources(given, plans):
-            encoding = _encoding(args, source)
+            encoding = _encoding(args.encoding, source, load)
             chosen = _format(args, source, encoding)
             if decoder is None:
                 first, decoder = encoding, encoding.stream_decoder()
@@ -187,17 +189,17 @@ def _decoded(
             ) from None
 
 
-def _encoding(args: argparse.Namespace, source: _Source) -> Encoding:
+def _encoding(given: str | None, source: _Source, load: Callable[[str], Encoding]) -> Encoding:
+    """The encoding of the ids. given: the value of -e."""
     about = source.about
     if about is None:
-        return _loaded(args, args.encoding or DEFAULT_ENCODING)
+        return load(given or DEFAULT_ENCODING)
     says = f"{source.says} says that the ids are of {about.source} ({about.digest[:16]})"
-    if args.encoding is not None:
-        encoding = _loaded(args, args.encoding)
+    if given is not None:
+        encoding = load(given)
         if encoding.digest != about.digest:
             raise Refused(
-                f"{says}, but -e {args.encoding} is {encoding.name} ({encoding.digest[:16]}); "
-                "omit -e"
+                f"{says}, but -e {given} is {encoding.name} ({encoding.digest[:16]}); omit -e"
             )
         return encoding
     # Load only published encodings and local vocabularies: sidecars must not cause downloads.
@@ -206,7 +208,7 @@ def _encoding(args: argparse.Namespace, source: _Source) -> Encoding:
     found = None
     if is_here or about.source in registry.list_encoding_names():
         with contextlib.suppress(OSError, Refused):
-            found = _loaded(args, about.source)
+            found = load(about.source)
     if found is not None and found.digest == about.digest:
         return found
     what = "which is not a known encoding here: give its vocabulary file with -e"
@@ -215,14 +217,6 @@ def _encoding(args: argparse.Namespace, source: _Source) -> Encoding:
             f"which is {'another one now' if found else 'not here'}: give that vocabulary with -e"
         )
     raise Refused(f"{says}, {what}")
-
-
-def _loaded(args: argparse.Namespace, name: str) -> Encoding:
-    """Load an encoding, only once for all parts of a job."""
-    known: dict[str, Encoding] = vars(args).setdefault("encodings", {})
-    if name not in known:
-        known[name] = encoding_options.load_encoding(name)
-    return known[name]
 
 
 def _format(args: argparse.Namespace, source: _Source, encoding: Encoding) -> str:
