@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from ..answers.views.visible import width
 from .messages import is_terminal, write_bytes
@@ -27,11 +27,10 @@ _LEAST = 8  # columns that a cut cell still has
 class Paint:
     """Colours text, or leaves it unchanged."""
 
-    def __init__(self, when: str, file: TextIO | None = None) -> None:
-        """when: the value of --color. file: the output; default: standard output."""
+    def __init__(self, when: str) -> None:
+        """when: the value of --color."""
         is_wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        here = is_terminal(sys.stdout if file is None else file)
-        self.is_on = when == "always" or (when == "auto" and is_wanted and here)
+        self.is_on = when == "always" or (when == "auto" and is_wanted and is_terminal(sys.stdout))
 
     def token(self, token: Token, number: int) -> str:
         """The text of a token: plain, in a colour chosen by number, or inverse if it is special."""

@@ -156,7 +156,8 @@ def test_when_there_are_colours(monkeypatch, when, env, is_terminal, expected):
         def isatty(self):
             return is_terminal
 
-    assert Paint(when, File()).is_on == expected
+    monkeypatch.setattr(sys, "stdout", File())
+    assert Paint(when).is_on == expected
 
 
 def test_columns_of_wide_characters():
