@@ -104,7 +104,7 @@ def surely_accepting(transitions: Uint16, accepts: Uint8) -> Bools:
 
 
 def surely_ending(transitions: Uint16, accepts: Uint8) -> Bools:
-    """The states from which every text is accepted, at the latest at its end."""
+    """The states from which every text is accepted, at the latest at its end; never state 0."""
     edges = _Edges(transitions, accepts[:, :-1] == 0)
     unsure: Bools = accepts[:, -1] == 0
     unsure[0] = True

@@ -174,7 +174,7 @@ def same_pieces(a: Pattern, b: Pattern) -> bool:
         accepts = part.accepts[:, [*column, part.n_classes]].copy()
         # An acceptance is never the last one if another is sure to follow.
         sure = surely_ending(transitions, accepts)
-        accepts[:, :-1][(transitions > 0) & sure[transitions]] = 0
+        accepts[:, :-1][sure[transitions]] = 0
         tables.append(minimised(transitions, accepts))
     return all(np.array_equal(x, y) for x, y in zip(*tables, strict=True))
 
@@ -248,7 +248,7 @@ def _check_restarts(
     sure = surely_ending(table, accepts)
     for number, (a, _) in enumerate(pairs[1:], 1):
         for c in range(n):
-            is_last = accepts[number, c] and not (table[number, c] and sure[table[number, c]])
+            is_last = accepts[number, c] and not sure[table[number, c]]
             inside = moves_a[a, c] > 0
             if is_last and inside and block[moves_a[a, c]] != block[moves_a[1, c]]:
                 refuse("a split inside a pre-token of an earlier one", where)

@@ -19,7 +19,10 @@ MAX_WINDOW_CLASSES = 16  # of characters, left halves and right halves: each fit
 
 
 class Tables(NamedTuple):
-    """A deterministic automaton over classes of characters; `automaton.py` says how to walk it."""
+    """A deterministic automaton over classes of characters; `automaton.py` says how to walk it.
+
+    In state 0, all transitions lead to it, and nothing is accepted.
+    """
 
     transitions: Uint16  # (n_states, n_classes): the next state, 0 when nothing can follow
     accepts: Uint8  # (n_states, n_classes + 1): 1 if a match may end before the class; last: at end

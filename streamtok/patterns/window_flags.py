@@ -44,7 +44,7 @@ class WindowFlags:
     def __init__(self, automaton: Automaton, states: Iterable[int], members: list[int]) -> None:
         self._transitions: list[list[int]] = automaton.transitions.tolist()
         self._accepts: list[list[int]] = automaton.accepts.tolist()
-        self._settled: list[int] = [0, *automaton.settled.tolist()[1:]]
+        self._settled: list[int] = automaton.settled.tolist()
         self._states = sorted({1, *states})
         self._members = members
 
@@ -89,11 +89,11 @@ class WindowFlags:
         def matters(before: int) -> bool:
             for start in self._states:
                 state = self._transitions[start][before]
-                following = self._transitions[state][trigger] if state else 0
+                following = self._transitions[state][trigger]
                 if following and tells(following):
                     return True
                 # A pre-token may begin with the trigger, unless the one before surely includes it.
-                ends = state and self._accepts[state][trigger] and not self._settled[following]
+                ends = self._accepts[state][trigger] and not self._settled[following]
                 if ends and fresh_tells:
                     return True
             return False
@@ -109,7 +109,7 @@ class WindowFlags:
         for a, b in lefts:
             first, second, row = (self._members[number] for number in (a, b, x))
             fresh = self._transitions[1][second]
-            fresh_end = _HERE if fresh and self._accepts[fresh][row] else _NEVER
+            fresh_end = _HERE if self._accepts[fresh][row] else _NEVER
             fresh = self._transitions[fresh][row]
             for start in self._states:
                 state = self._transitions[start][first]
@@ -117,7 +117,7 @@ class WindowFlags:
                     continue
                 end = _BEFORE if self._accepts[state][second] else _NEVER
                 state = self._transitions[state][second]
-                if state and self._accepts[state][row]:
+                if self._accepts[state][row]:
                     end = _HERE
                 at_once.add((self._transitions[state][row], end, fresh, fresh_end))
         found: set[_Walks] = set()
@@ -130,9 +130,9 @@ class WindowFlags:
     def _after(self, walk: _Walks, number: int) -> _Walks:
         """The walk after one more character of this class, to the right of the window's middle."""
         state, end, fresh, fresh_end = walk
-        if state and self._accepts[state][number]:
+        if self._accepts[state][number]:
             end = _LATER
-        if fresh and self._accepts[fresh][number]:
+        if self._accepts[fresh][number]:
             fresh_end = _LATER
         return self._transitions[state][number], end, self._transitions[fresh][number], fresh_end
 

@@ -287,13 +287,10 @@ def _decisions(pattern: Automaton, states: list[int], members: list[int]) -> Uin
     state = transitions[1][c1]
     may_end = accepts[state, c2]
     state = transitions[state, c2]
-    ends_at_third = may_end & (state == 0)
     ends_later = accepts[state, c3]
     state_3 = transitions[state, c3]
-    continues = (state != 0) & (ends_later | ((state_3 != 0) & settled[state_3]) | ~may_end)
-    fresh_begins = may_end & ~continues
+    fresh_begins = may_end & ~(ends_later | settled[state_3])
     fresh_absent = (state != 0) & ((state_3 != 0) | ends_later | ~may_end)
-    fresh_begins |= ends_at_third
 
     for start in states:
         for c0 in range(k):
@@ -302,18 +299,14 @@ def _decisions(pattern: Automaton, states: list[int], members: list[int]) -> Uin
                 continue
             end_1 = np.broadcast_to(accepts[state][c1], (k, k, k))
             after_1 = transitions[state][c1]
-            end_2 = accepts[after_1, c2] & (after_1 != 0)
+            end_2 = accepts[after_1, c2]
             after_2 = transitions[after_1, c2]
-            end_3 = accepts[after_2, c3] & (after_2 != 0)
+            end_3 = accepts[after_2, c3]
             after_3 = transitions[after_2, c3]
-            sure = (after_3 != 0) & settled[after_3]  # the pre-token reaches beyond the window
-            may_reach = after_3 != 0
-            last_is_3 = end_3
-            last_is_2 = end_2 & ~end_3
-            last_is_1 = end_1 & ~end_2 & ~end_3
-            absent[c0] |= may_reach | last_is_3
-            begins[c0] |= last_is_2 & ~sure
-            new_piece = last_is_1 & ~sure
+            sure = settled[after_3]  # the pre-token reaches beyond the window
+            absent[c0] |= (after_3 != 0) | end_3
+            begins[c0] |= end_2 & ~end_3 & ~sure
+            new_piece = end_1 & ~end_2 & ~end_3 & ~sure
             begins[c0] |= new_piece & fresh_begins
             absent[c0] |= new_piece & fresh_absent
     decided = np.full((k, k, k, k), UNDECIDED, np.uint8)
