@@ -15,6 +15,7 @@ position. A pre-token that the first drops is dropped as a whole.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -191,7 +192,7 @@ def _in_turn(first: Cutter, second: Cutter, where: str, budget: Budget) -> Cutte
     pairs = [(0, 0), (1, 1)]  # (a, 0): the first will drop its pre-token
     moves: list[list[int]] = [[0] * n]
     ends: list[list[int]] = [[0] * (n + 1)]
-    for a, b in _growing(pairs):
+    for a, b in itertools.islice(pairs, 1, None):  # also those that are appended below
         budget.spend(2 * n)
         row = []
         accepted = []
@@ -227,14 +228,6 @@ def _in_turn(first: Cutter, second: Cutter, where: str, budget: Budget) -> Cutte
 def _end(of_first: int, of_second: int) -> int:
     """KEEP, DROP or 0 for a pre-token of the second split where one of the first ends."""
     return DROP if of_first == DROP else of_second if of_first == KEEP else 0
-
-
-def _growing(pairs: list[tuple[int, int]]) -> Any:
-    """Yield the pairs from the second on, including those appended during the iteration."""
-    at = 1
-    while at < len(pairs):
-        yield pairs[at]
-        at += 1
 
 
 def _check_restarts(
