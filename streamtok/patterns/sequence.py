@@ -93,23 +93,18 @@ def rebuilt_sequence(
 def compose(splits: tuple[Split, ...], spaces_are_marks: bool = False) -> Tables:
     """Compute the tables of `splits` applied in turn."""
     parts = [Pattern.compile(split.pattern) for split in splits]
-    (pages, blocks), columns = _common_alphabet(parts)
+    (pages, blocks), tables = _with_common_alphabet(parts)
     if spaces_are_marks:
         pages, blocks = _with_class_of(pages, blocks, _SPACE, _MARK)
     where = " then ".join(split.pattern for split in splits)
     budget = Budget(where)
     result: Cutter | None = None
-    for part, column, split in zip(parts, columns, splits, strict=True):
-        whole = cut_by(
-            part.transitions[:, column], part.accepts[:, [*column, part.n_classes]], split
-        )
+    for table, split in zip(tables, splits, strict=True):
+        whole = cut_by(*table, split)
         result = whole if result is None else _in_turn(result, whole, where, budget)
     assert result is not None
     if [split.behavior for split in splits] == ["only"]:  # what `Pattern` does anyway
-        transitions, accepts = (
-            part.transitions[:, column],
-            part.accepts[:, [*column, part.n_classes]],
-        )
+        transitions, accepts = tables[0]
     else:
         transitions, accepts = without_dropped(result, where)
     return Tables(
@@ -131,10 +126,10 @@ def _with_class_of(pages: Uint16, blocks: Uint8, point: int, other: int) -> tupl
     return pages, np.concatenate([blocks, block[None]])
 
 
-def _common_alphabet(
+def _with_common_alphabet(
     parts: list[Pattern],
-) -> tuple[tuple[Uint16, Uint8], list[npt.NDArray[np.intp]]]:
-    """Pages and blocks of common classes, and for each pattern its own class for each of them."""
+) -> tuple[tuple[Uint16, Uint8], list[tuple[Uint16, Uint8]]]:
+    """Pages and blocks of common classes, and the tables of each pattern, by common class."""
     pages, page_of = _different_rows([part.class_pages for part in parts])
     # One array per pattern: its own class of every character of the distinct pages.
     own = [part.class_blocks[pages[i]].reshape(-1) for i, part in enumerate(parts)]
@@ -142,8 +137,11 @@ def _common_alphabet(
     if len(classes[0]) > MAX_CLASSES:
         refuse("too many character classes", str(len(classes[0])))
     blocks = class_of.reshape(-1, CODE_POINTS_PER_BLOCK).astype(np.uint8)
-    columns = [column.astype(np.intp) for column in classes]
-    return (page_of.astype(np.uint16), blocks), columns
+    tables = [
+        (part.transitions[:, column], part.accepts[:, [*column.tolist(), part.n_classes]])
+        for part, column in zip(parts, classes, strict=True)
+    ]
+    return (page_of.astype(np.uint16), blocks), tables
 
 
 def _different_rows(
@@ -168,16 +166,13 @@ def _different_rows(
 
 def same_pieces(a: Pattern, b: Pattern) -> bool:
     """Whether two patterns cut every text into the same pre-tokens."""
-    _, columns = _common_alphabet([a, b])
-    tables = []
-    for part, column in zip((a, b), columns, strict=True):
-        transitions = part.transitions[:, column]
-        accepts = part.accepts[:, [*column, part.n_classes]].copy()
+    smallest = []
+    for transitions, accepts in _with_common_alphabet([a, b])[1]:
         # An acceptance is never the last one if another is sure to follow.
         sure = surely_ending(transitions, accepts)
         accepts[:, :-1][sure[transitions]] = 0
-        tables.append(minimised(transitions, accepts))
-    return all(np.array_equal(x, y) for x, y in zip(*tables, strict=True))
+        smallest.append(minimised(transitions, accepts))
+    return all(np.array_equal(x, y) for x, y in zip(*smallest, strict=True))
 
 
 def _in_turn(first: Cutter, second: Cutter, where: str, budget: Budget) -> Cutter:
