@@ -66,7 +66,7 @@ def derive_windows(pattern: Automaton) -> Windows | None:
     best: Windows | None = None
     work = _Work(MAX_CELLS)
     try:
-        for trigger in [None, *_single(ascii_classes)]:
+        for trigger in [NONE, *_single(ascii_classes)]:
             found = _with_trigger(pattern, ascii_classes, trigger, work)
             if found and (best is None or _rate(found) < _rate(best)):
                 best = found
@@ -112,10 +112,10 @@ def _rate(windows: Windows) -> float:
 
 
 def _with_trigger(
-    pattern: Automaton, ascii_classes: npt.NDArray[np.int64], trigger: int | None, work: _Work
+    pattern: Automaton, ascii_classes: npt.NDArray[np.int64], trigger: int, work: _Work
 ) -> Windows | None:
-    trigger_class = -1 if trigger is None else int(ascii_classes[trigger])
-    followers = {} if trigger is None else _followers(pattern, ascii_classes, trigger_class, work)
+    trigger_class = -1 if trigger == NONE else int(ascii_classes[trigger])
+    followers = _followers(pattern, ascii_classes, trigger_class, work)
     states, reach = _states_without(pattern, trigger_class, set(followers), work)
     if reach > MAX_REACH:
         return None
@@ -137,18 +137,15 @@ def _with_trigger(
     work.spend(len(possible) * len(members) ** 4)
     decided = _decisions(pattern, possible, members)
     counted, run = _counted(pattern, members, classes % FOLLOWER)
-    return _factored(decided, classes, NONE if trigger is None else trigger, reach, counted, run)
+    return _factored(decided, classes, trigger, reach, counted, run)
 
 
 def _with_flags(
     pattern: Automaton, ascii_classes: npt.NDArray[np.int64], windows: Windows, work: _Work
 ) -> Windows:
     """The windows with the flags of `window_flags.py` added to their classes."""
-    followers: dict[int, int] = {}
-    trigger_class = -1
-    if windows.trigger != NONE:
-        trigger_class = int(ascii_classes[windows.trigger])
-        followers = _followers(pattern, ascii_classes, trigger_class, work)
+    trigger_class = -1 if windows.trigger == NONE else int(ascii_classes[windows.trigger])
+    followers = _followers(pattern, ascii_classes, trigger_class, work)
     states, _ = _states_without(pattern, trigger_class, set(followers), work)
     possible = np.flatnonzero(states.any(axis=0)).tolist()
     numbers = (windows.classes & CLASS).tolist()
@@ -190,6 +187,8 @@ def _followers(
     pattern: Automaton, ascii_classes: npt.NDArray[np.int64], trigger_class: int, work: _Work
 ) -> dict[int, int]:
     """The classes that matter only after the trigger, each with the class it is otherwise like."""
+    if trigger_class < 0:
+        return {}
     states, _ = _states_without(pattern, trigger_class, set(range(pattern.n_classes)), work)
     numbers, sizes = np.unique(ascii_classes, return_counts=True)
     alike: dict[bytes, int] = {}
