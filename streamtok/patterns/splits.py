@@ -70,13 +70,8 @@ def cut_by(transitions: Uint16, accepts: Uint8, split: Split) -> Cutter:
     whole = _with_gaps(transitions, accepts, split.pattern)
     if split.behavior in ("with previous", "with next", "contiguous"):
         whole = _joined(whole, split)
-    elif split.behavior == "removed":
-        numbers = np.array([0, KEEP, DROP], np.uint8)
-        return Cutter(*minimised(whole.moves, numbers[whole.ends]))
-    elif split.behavior == "only":
-        numbers = np.array([0, DROP, KEEP], np.uint8)
-        return Cutter(*minimised(whole.moves, numbers[whole.ends]))
-    return Cutter(*minimised(whole.moves, (whole.ends > 0) * np.uint8(KEEP)))
+    gap, match = {"removed": (KEEP, DROP), "only": (DROP, KEEP)}.get(split.behavior, (KEEP, KEEP))
+    return Cutter(*minimised(whole.moves, np.array([0, gap, match], np.uint8)[whole.ends]))
 
 
 def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> Cutter:
