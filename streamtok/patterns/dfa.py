@@ -77,11 +77,7 @@ class _Alphabet:
         self.end = 1 << self.size  # the bit for the end of input
         self.everything = 2 * self.end - 1
         samples = self.firsts[np.sort(seen_first)]
-        self._masks = {s: _mask(s.contains(samples)) for s in sets}
-
-    def mask(self, charset: CharSet) -> int:
-        """The classes in `charset`, one bit each."""
-        return self._masks[charset]
+        self.masks = {s: _mask(s.contains(samples)) for s in sets}  # a bit for each class
 
 
 def _mask(members: npt.NDArray[np.bool_]) -> int:
@@ -142,9 +138,9 @@ class _Branches:
         """Add nodes for `node` that lead to `target`; return the first of them."""
         match node:
             case SetNode(charset):
-                return self.step(self.alphabet.mask(charset), target)
+                return self.step(self.alphabet.masks[charset], target)
             case Condition(charset, at_end):
-                allowed = self.alphabet.mask(charset) | self.alphabet.end * at_end
+                allowed = self.alphabet.masks[charset] | self.alphabet.end * at_end
                 return self._append(None, [(allowed, target)])
             case Sequence(parts):
                 for part in reversed(parts):
