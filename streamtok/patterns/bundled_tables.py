@@ -76,9 +76,9 @@ def _index() -> tuple[dict[str, tuple[int, ...]], bytes]:
     try:
         with open(_FILE, "rb") as file:
             data = file.read()
-    except FileNotFoundError:  # while the file itself is being made
-        return {}, b""
-    if not data.startswith(_MAGIC):  # an older format, while a new file is being made
+    except FileNotFoundError:
+        data = b""
+    if not data.startswith(_MAGIC):  # none or an older format, while the file is being made
         return {}, b""
     lines, _, body = data.removeprefix(_MAGIC).partition(b"\n\n")
     index = {}

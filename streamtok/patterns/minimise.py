@@ -95,11 +95,9 @@ def surely_accepting(transitions: Uint16, accepts: Uint8) -> Bools:
     edges = _Edges(transitions, accepts[:, :-1] == 0)
     open_ = np.bincount(edges.sources, minlength=len(transitions))  # classes not sure yet
     sure: Bools = np.zeros(len(transitions), bool)
-    found = (open_ == 0) & (accepts[:, -1] != 0)
-    while found.any():
+    while (found := (open_ == 0) & (accepts[:, -1] != 0) & ~sure).any():
         sure |= found
         open_ -= np.bincount(edges.into(found), minlength=len(transitions))
-        found = (open_ == 0) & (accepts[:, -1] != 0) & ~sure
     return sure
 
 

@@ -48,7 +48,7 @@ _REFUSED_ESCAPES = (
     | dict.fromkeys("0123456789kg", "back-reference")
     | {"Z": "end anchor before a line break"}  # the very end in Python, but not in Rust
     | {"K": "start reset", "R": "line break escape", "X": "grapheme escape"}
-    | {"h": "escape", "H": "escape", "N": "escape", "e": "escape"}
+    | dict.fromkeys("hHNe", "escape")
 )
 _REFUSED_GROUPS = {
     "(?<=": "look-behind",
@@ -389,9 +389,8 @@ class _Parser:
         return charset if common is None else common & charset
 
     def set_item(self, flags: _Flags, start: int) -> int | CharSet:
-        for operator in ("&&", "--", "~~"):
-            if self.looking_at(operator):
-                self.refuse("set operation", self.at, self.at + 2)
+        if self.source.startswith(("&&", "--", "~~"), self.at):
+            self.refuse("set operation", self.at, self.at + 2)
         if self.looking_at("["):
             if self.source[self.at + 1 : self.at + 2] in (":", "=", "."):
                 self.refuse("POSIX class", self.at, self.at + 2)
