@@ -21,27 +21,18 @@ from .id_decoding import DecodeStream
 __all__ = ["accelerate", "patch_transformers", "patched_transformers", "unpatch_transformers"]
 
 
-class _Patch:
-    """The replaced attributes: each with its object, name and previous value."""
-
-    def __init__(self) -> None:
-        self.undone: list[tuple[Any, str, Any]] = []
-
-    def put(self, owner: Any, name: str, value: Any) -> None:
-        self.undone.append((owner, name, vars(owner).get(name, _MISSING)))
-        setattr(owner, name, value)
-
-    def undo(self) -> None:
-        for owner, name, value in reversed(self.undone):
-            if value is _MISSING:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, value)
+# What undoes the changes of `patch_transformers`, and those of `_answer_calls`.
+_patch: contextlib.ExitStack | None = None
+_answers: contextlib.ExitStack | None = None
 
 
-_MISSING = object()
-_patch: _Patch | None = None
-_answers: _Patch | None = None  # the methods that answer calls; `accelerate` needs them, too
+def _put(patch: contextlib.ExitStack, owner: Any, name: str, value: Any) -> None:
+    """Replace an attribute until `patch` is closed."""
+    if name in vars(owner):
+        patch.callback(setattr, owner, name, vars(owner)[name])
+    else:
+        patch.callback(delattr, owner, name)
+    setattr(owner, name, value)
 
 
 def accelerate(tokenizer: Any) -> Any:
@@ -79,31 +70,33 @@ def patch_transformers() -> None:
     global _patch  # noqa: PLW0603
     if _patch is not None:
         return
-    patch = _Patch()
+    patch = contextlib.ExitStack()
     fast, slow = _classes()
     for kind in (fast, slow):
-        patch.put(kind, "from_pretrained", _loading(kind.from_pretrained))
-    patch.put(fast, "__init__", _making(fast.__init__))
+        _put(patch, kind, "from_pretrained", _loading(kind.from_pretrained))
+    _put(patch, fast, "__init__", _making(fast.__init__))
     _answer_calls()
     real = tokenizers.decoders.DecodeStream
     for module in [*sys.modules.values()]:
         names = vars(module) if module is not None and hasattr(module, "__dict__") else {}
         if names.get("DecodeStream") is real and not module.__name__.startswith("streamtok"):
-            patch.put(module, "DecodeStream", DecodeStream)
+            _put(patch, module, "DecodeStream", DecodeStream)
     _patch = patch
 
 
 def _answer_calls() -> None:
-    """Let tokenizers with streamtok's engine answer calls themselves, in place of transformers."""
+    """Let tokenizers with streamtok's engine answer calls themselves, in place of transformers.
+    `accelerate` needs this, too.
+    """
     global _answers  # noqa: PLW0603
     if _answers is None and "transformers" in sys.modules:
         fast, _ = _classes()
         name = "_batch_encode_plus" if hasattr(fast, "_batch_encode_plus") else "_encode_plus"
         encode = _answering(getattr(fast, name))
-        _answers = _Patch()
-        _answers.put(fast, name, encode)
-        _answers.put(fast, "__call__", _calling(fast.__call__, name, encode))
-        _answers.put(fast, "decode", _decoding(fast.decode))
+        _answers = contextlib.ExitStack()
+        _put(_answers, fast, name, encode)
+        _put(_answers, fast, "__call__", _calling(fast.__call__, name, encode))
+        _put(_answers, fast, "decode", _decoding(fast.decode))
 
 
 def _loading(before: Any) -> Any:
@@ -197,7 +190,7 @@ def unpatch_transformers() -> None:
     global _patch, _answers  # noqa: PLW0603
     for patch in (_patch, _answers):
         if patch is not None:
-            patch.undo()
+            patch.close()
     _patch = _answers = None
 
 
