@@ -23,6 +23,7 @@ from ..engines.rules import MARK
 from ..errors import StreamtokError
 from ..formats.loading import BYTE_TEXTS
 from ..formats.tokenizer_objects import from_object
+from ..threads import cached_property
 from ..vocabulary.byte_alphabet import to_bytes
 from ..vocabulary.table import NO_ID
 
@@ -77,8 +78,7 @@ class Compiled:
         settings = json.loads(json_text)
         self.encoding = encoding
         self._json = json_text
-        self._copy: Any = None  # a real tokenizer used only here, made when needed
-        self._lock = threading.Lock()  # for `_copy`
+        self._lock = threading.Lock()  # for `_real`
         self.plain, self.framed = frames
         added = settings["added_tokens"]
         self.special_ids = frozenset(token["id"] for token in added if token["special"])
@@ -139,7 +139,7 @@ class Compiled:
     def encode_again(self, call: Any, row: int) -> Any:
         """The real encoding of one text of a `Call`, without padding."""
         with self._lock:
-            real = self._real()
+            real = self._real
             real.encode_special_tokens = call.now.encode_special_tokens
             if call.now.truncation is None:
                 real.no_truncation()
@@ -150,11 +150,10 @@ class Compiled:
                 return real.encode(text, add_special_tokens=add_special_tokens)
             return real.encode_batch_fast([text], add_special_tokens=add_special_tokens)[0]
 
+    @cached_property
     def _real(self) -> Any:
         """A copy of the real tokenizer as it was when compiled. The lock must be held."""
-        if self._copy is None:
-            self._copy = RealTokenizer.from_str(self._json)
-        return self._copy
+        return RealTokenizer.from_str(self._json)
 
     def _chat_template(self, source: str) -> ChatTemplate:
         """A compiled chat template. Raises MissingLibraryError without jinja2."""
@@ -177,20 +176,20 @@ class Compiled:
         """The start of a decoded text. text: what it would be elsewhere; id: its last id."""
         if self.decodes_words:
             with self._lock:
-                return self._real().decode([id], skip_special_tokens)  # type: ignore[no-any-return]
+                return self._real.decode([id], skip_special_tokens)  # type: ignore[no-any-return]
         return text.removeprefix(" ") if self.drops_space else text
 
     def _piece(self, id: int, skip_special_tokens: bool) -> Piece:
         if self.decodes_words:
             with self._lock:
-                first, both = (self._real().decode([id] * n, skip_special_tokens) for n in (1, 2))
+                first, both = (self._real.decode([id] * n, skip_special_tokens) for n in (1, 2))
             text = both[len(first) :]
             return Piece(text.encode(), text, False) if both else NOTHING
         is_skipped = skip_special_tokens and id in self.special_ids
         name: str | None = None
         if id in self.renamed:
             with self._lock:
-                real = self._real()
+                real = self._real
                 name = real.id_to_token(id)
                 # tokenizers does not skip a special token that its normalizer changes. The first of
                 # two ids may lose a space, so two are decoded.
