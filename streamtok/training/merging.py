@@ -26,8 +26,11 @@ SINGLE_BYTES = tuple(bytes([byte]) for byte in range(256))
 _EFFORT = 1 << 20  # positions that the merge loop visits in about 10 ms
 
 
-def check_specials(texts: list[str]) -> None:
-    """Raise ValueError for special tokens that cannot be added, naming the first."""
+def check_specials(special_tokens: Iterable[str]) -> list[str]:
+    """The special tokens. Raises ValueError for those that cannot be added, naming the first."""
+    if isinstance(special_tokens, str):
+        raise TypeError("special_tokens must be a sequence of str, not one str")
+    texts = [*special_tokens]
     for text in texts:
         if not isinstance(text, str) or not text:
             raise ValueError(f"special tokens must be non-empty strings, not {text!r}")
@@ -39,6 +42,7 @@ def check_specials(texts: list[str]) -> None:
     if len(set(texts)) < len(texts):
         twice = next(text for i, text in enumerate(texts) if text in texts[:i])
         raise ValueError(f"the special tokens must be different, but {twice!r} is given twice")
+    return texts
 
 
 def check_apart(specials: Iterable[str], tokens: Iterable[bytes]) -> None:

@@ -217,10 +217,7 @@ class VocabularyTrainer(OneCall):
         **settings: Any,
     ) -> tuple[Vocabulary, dict[str, int]]:
         """The vocabulary and the ids of the special tokens; arguments as for `Trainer.train`."""
-        if isinstance(special_tokens, str):
-            raise TypeError("special_tokens must be a sequence of str, not one str")
-        specials = list(special_tokens)
-        check_specials(specials)
+        specials = check_specials(special_tokens)
         check_apart(specials, SINGLE_BYTES)
         lefts, rights = self._merged(vocab_size - len(specials), **settings)
         tokens = tokens_of(lefts, rights)

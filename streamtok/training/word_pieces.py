@@ -30,9 +30,7 @@ def check_word_pieces(
     prefix: str,
 ) -> None:
     """Raise TypeError or ValueError for bad arguments of `Trainer.train_wordpiece`."""
-    if isinstance(special_tokens, str):
-        raise TypeError("special_tokens must be a sequence of str, not one str")
-    check_specials(list(special_tokens))
+    check_specials(special_tokens)
     if unk_token not in special_tokens:
         raise ValueError(f"the unk_token {unk_token!r} is not one of the special tokens")
     numbers = {"vocab_size": vocab_size, "min_frequency": min_frequency}
