@@ -75,13 +75,11 @@ def word_pieces(
     for character in sorted([single for _, single in by_count[:limit_alphabet]]):
         ids.setdefault(character, len(ids))
     is_first = np.diff(words, prepend=-1) != 0
-    is_inside = np.zeros(len(distinct), bool)
-    is_inside[numbers[~is_first]] = True
     first_ids = np.array([ids.get(single, -1) for single in singles], np.int64)
     inner_ids = np.full(len(distinct), -1, np.int64)
-    for at, single in enumerate(singles):
-        if is_inside[at] and single in ids:
-            inner_ids[at] = ids.setdefault(prefix + single, len(ids))
+    for at in np.flatnonzero(np.bincount(numbers[~is_first])).tolist():
+        if singles[at] in ids:
+            inner_ids[at] = ids.setdefault(prefix + singles[at], len(ids))
     if len(ids) > vocab_size:
         n_special = len(special_tokens)
         raise VocabularyError(
