@@ -154,12 +154,13 @@ class Counting:
         """
         (bytes_in, pending, held), arrays = state
         arrays = [np.array(array) for array in arrays]
-        taken = _taken_of(held, self.errors)
+        if held and not (self.errors == "replace" and unfinished_size(held) == len(held)):
+            raise ValueError(f"{held!r} is not the beginning of a character")
         _, sizes, counts, firsts = arrays
         check_counts(sizes, counts, firsts, bytes_in, bytes_in - len(pending))
         self.counter.table.load(*arrays)
         self.counter.setstate(bytes_in, pending)
-        self._taken = {bytes_in: taken}
+        self._taken = {bytes_in: BytesTaken(held)}
 
     @property
     def _block(self) -> int:
@@ -305,10 +306,3 @@ def _in_order(arrays: Arrays) -> Arrays:
         moved = np.repeat(shifts, lengths)
         parts.append(data[moved + np.arange(len(moved))])
     return np.concatenate(parts), sizes, counts[order], firsts[order]
-
-
-def _taken_of(held: bytes, errors: str) -> BytesTaken:
-    """The state with these held bytes. Raises ValueError for bytes that cannot be held."""
-    if held and not (errors == "replace" and unfinished_size(held) == len(held)):
-        raise ValueError(f"{held!r} is not the beginning of a character")
-    return BytesTaken(held)
