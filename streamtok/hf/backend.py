@@ -127,12 +127,10 @@ class Tokenizer:
 
     def _compile(self) -> None:
         try:
-            compiled = compile_tokenizer(self._real)
+            self._snapshot = self._snapshot._replace(compiled=compile_tokenizer(self._real))
         except Refusal as error:
             log_once(str(error))
             self._snapshot = self._snapshot._replace(reason=str(error))
-            return
-        self._snapshot = self._snapshot._replace(compiled=compiled)
 
     def _forget(self) -> None:
         """Compile again when ids are next needed. Encodings made earlier do not change."""
