@@ -278,11 +278,10 @@ class Encoding:
     def __reduce__(self) -> tuple[Any, ...]:
         return real_encoding, (self._real(),)
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: Any = None) -> Any:
         return _merge([self._real()], False)
 
-    def __copy__(self) -> Any:
-        return _merge([self._real()], False)
+    __copy__ = __deepcopy__
 
     def __repr__(self) -> str:
         return repr(self._real())
