@@ -108,9 +108,7 @@ def surely_ending(transitions: Uint16, accepts: Uint8) -> Bools:
     unsure[0] = True
     found = unsure.copy()
     while found.any():
-        following = np.zeros(len(transitions), bool)
-        following[edges.into(found)] = True
-        found = following & ~unsure
+        found = (np.bincount(edges.into(found), minlength=len(transitions)) > 0) & ~unsure
         unsure |= found
     return ~unsure
 
