@@ -197,9 +197,8 @@ class UnicodeTable:
             return CharSet.from_ranges([(0, CODE_POINTS - 1)])
         if found == "ASCII":
             return CharSet.from_ranges([(0, 127)])
-        if found == "Posix_Word":
-            return CharSet.union(self.sets[part] for part in _IN_WORDS)
-        return CharSet.union(self.sets[part] for part in _GROUPS.get(found, (found,)))
+        parts = _IN_WORDS if found == "Posix_Word" else _GROUPS.get(found, (found,))
+        return CharSet.union(self.sets[part] for part in parts)
 
 
 def as_in_reference(text: str) -> str:
