@@ -7,7 +7,6 @@ lacks: a .tiktoken file, for example, has no pattern.
 from __future__ import annotations
 
 import argparse
-import os
 from typing import Any
 
 from ..errors import VocabularyError
@@ -39,8 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from ..formats.conversion import save
 
     format = vocabulary_output.choose_format(args.output, args.to)
-    folder, names = args.output, WRITTEN[format].files
-    outputs = [os.path.join(folder, name) for name in names] if len(names) > 1 else [folder]
+    outputs = vocabulary_output.files_of(args.output, format)
     read = vocabulary_output.vocabulary_files(args.input)
     vocabulary_output.check_vocabulary(outputs, read, args.force)
     try:

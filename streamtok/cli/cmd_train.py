@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StreamtokError
-from ..files import is_folder, write_whole
+from ..files import write_whole
 from ..jobs.argument_types import parse_count, parse_positive, parse_positive_size
 from ..jobs.input_counts import BLOCK, count_inputs
 from ..jobs.rows import Totals
@@ -143,12 +143,14 @@ def run(args: argparse.Namespace) -> int:
         format = "tiktoken"  # the default for a name without a suffix
     else:
         format = vocabulary_output.choose_format(args.output, args.to)
-    _check_output(args.output, format)
-    counts = [] if args.save_counts is None else [args.save_counts]
+    _check_folder(args.output)
+    outputs = vocabulary_output.files_of(args.output, format)
+    if args.save_counts is not None:
+        outputs.append(args.save_counts)
     reading = options.read_options(args, Reading)
     notes = open_inputs.Notes(args.quiet)
     names = open_inputs.input_paths(args.files, args.glob, reading, notes)
-    vocabulary_output.check_vocabulary([args.output, *counts], names, args.force)
+    vocabulary_output.check_vocabulary(outputs, names, args.force)
     trainer = Trainer(args.pattern, errors=args.errors, num_threads=args.threads)
     _check_format(args, trainer, format)
     totals = Totals()
@@ -226,11 +228,9 @@ def _save(encoding: Encoding, path: str, format: str) -> None:
     save(encoding, path, format)
 
 
-def _check_output(name: str, format: str) -> None:
+def _check_folder(name: str) -> None:
     """Raise now, not after hours, if the output cannot be written."""
     folder = os.path.dirname(os.path.abspath(name))
-    if os.path.isdir(name) and format != "gpt2":  # gpt2 is a pair of files in a folder
-        raise is_folder(name)
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
     if not os.access(folder, os.W_OK):

@@ -91,8 +91,6 @@ def flush_stdout() -> None:
     try:
         with naming("standard output"):
             sys.stdout.flush()
-    except BrokenPipeError:
-        raise
     except OSError:
         forget_stdout()
         raise

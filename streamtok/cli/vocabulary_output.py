@@ -39,6 +39,12 @@ def choose_format(path: str, to: str | None) -> str:
         raise VocabularyError(f"{error}: use --to {'|'.join(WRITTEN)}") from None
 
 
+def files_of(output: str, format: str) -> list[str]:
+    """The files of a vocabulary that is saved as `output`; those of gpt2 are in a folder."""
+    names = WRITTEN[format].files
+    return [output] if len(names) == 1 else [os.path.join(output, name) for name in names]
+
+
 def check_vocabulary(
     outputs: Sequence[str],
     inputs: Iterable[str],

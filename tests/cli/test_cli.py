@@ -479,6 +479,21 @@ def test_the_reader_closes_the_output(args, unbuffered, tmp_path):
         assert done.stderr.read() == b""
 
 
+@POSIX
+def test_the_reader_closes_the_output_before_an_error(tmp_path):
+    """The exit code and the message are the error's."""
+    path = tmp_path / "a.txt"
+    path.write_text("a b c\n" * 9)
+    command = [*COMMAND, "split", "-n", "5", str(path), str(tmp_path / "missing.txt")]
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as gone:
+        env = ENV | {"PYTHONUNBUFFERED": ""}
+        done = subprocess.run(command, check=False, env=env, stdout=gone, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert "missing.txt" in only_error(done)
+
+
 def test_u16_is_refused_before_anything_is_read(tmp_path):
     out = tmp_path / "out.u16"
     with Live([*COMMAND, "encode", "-o", str(out)]) as live:
