@@ -162,7 +162,8 @@ class PipelineMachine(Machine):
             # Either it came first, or it saw the one that was there.
             assert number == 0 or "another process" in words or _is_of_the_change(words), words
         self.story.append(what := f"two at once at call {at}")
-        if code == 0:
+        # A failure may have come after the last step of a run.
+        if code == 0 or (_EXISTS in said and not inner and not self._is_changed):
             self._check_complete(what)
         else:
             is_known = "another process" in said or (self._is_changed and _is_of_the_change(said))
