@@ -296,11 +296,10 @@ def _special_hides(added: list[dict[str, Any]], settings: dict[str, Any]) -> boo
     """Whether a special token, found but read as text, may hide another token that starts in it, or
     be in the real tokenizer's ids after all, as a pre-token that is looked up.
     """
+    model = settings["model"]
     special = [token["content"] for token in added if token["special"]]
     others = [token["content"] for token in added if not token["special"]]
-    if settings["model"].get("ignore_merges") and not settings["model"]["vocab"].keys().isdisjoint(
-        special
-    ):
+    if model.get("ignore_merges") and not model["vocab"].keys().isdisjoint(special):
         return True
     if others and settings["normalizer"] and any(x["special"] and x["normalized"] for x in added):
         return True  # its normalized text is unknown

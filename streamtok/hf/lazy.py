@@ -1,8 +1,8 @@
 """Encoding: a `tokenizers.Encoding` with ids from streamtok, and everything else on request.
 
 streamtok provides the ids and masks, the types if the post-processor gives none but 0, and the
-offsets if a text's bytes are its tokens' bytes. For everything else, the real tokenizer encodes the
-text when it is first needed. A call that changes an encoding turns it into a real one.
+offsets if they are certain to be the real tokenizer's. For everything else, the real tokenizer
+encodes the text when it is first needed. A call that changes an encoding turns it into a real one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Snapshot(NamedTuple):
         """Whether the real tokenizer must encode: nothing is compiled, or only it supports the
         settings. Such settings are a truncation strategy other than longest_first, a stride too
         large for the ids that special tokens leave, and special tokens read as text that hide
-        others.
+        others or are looked up.
         """
         compiled, truncation = self.compiled, self.truncation
         if compiled is None or (compiled.special_hides and self.encode_special_tokens):
