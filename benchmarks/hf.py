@@ -146,12 +146,13 @@ def calls(text: str) -> dict[str, Callable[[Any], Any]]:
     large = [text[at : at + 100_000] for at in range(0, len(text) - 99_999, 100_000)][:10]
     small = rows[:200]
 
-    def step_by_step(t: Any) -> list[Any]:
+    def step_by_step(t: Any) -> str:
         backend = t.backend_tokenizer
         is_ours = type(backend) is streamtok.hf.Tokenizer
         kind = streamtok.hf.DecodeStream if is_ours else tokenizers.decoders.DecodeStream
         stream = kind(skip_special_tokens=True)
-        return [stream.step(backend, id) for id in ids(t)]
+        # The whole text: streamtok emits what is before an unfinished character at once.
+        return "".join([stream.step(backend, id) or "" for id in ids(t)])
 
     @cache
     def ids(t: Any) -> list[int]:
